@@ -1,0 +1,8 @@
+// Package arknet is the contract that every arknet endpoint shares: sessions,
+// messages, handlers, limits and errors, whatever transport carries them.
+//
+// The endpoints live in packages of their own. Package rudp is reliable UDP:
+// ordered messages or a byte stream over datagrams, for networks that lose,
+// delay, duplicate and reorder. Package netem models such networks and package
+// netem/relay applies the model to real sockets.
+package arknet

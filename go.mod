@@ -1,0 +1,3 @@
+module github.com/openarkstudio/arknet-go
+
+go 1.26.0
