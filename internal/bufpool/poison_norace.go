@@ -1,0 +1,10 @@
+//go:build !race
+
+package bufpool
+
+const (
+	poison     = false
+	poisonByte = 0
+)
+
+var poisonBytes []byte
