@@ -116,4 +116,3 @@ func classOf(n int) int8 {
 	}
 	return oversize
 }
-
