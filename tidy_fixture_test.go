@@ -49,7 +49,7 @@ func TestTidyRulesBite(t *testing.T) {
 // fixtures returns all fixtures. Words that the rules look for in every text are
 // put together from parts, so that this file keeps the rules itself.
 func fixtures() []fixture {
-	return slices.Concat(importFixtures(), purityFixtures(), commentFixtures(), sizeFixtures(), testFixtures(), textFixtures(), docFixtures())
+	return slices.Concat(importFixtures(), purityFixtures(), commentFixtures(), exampleFixtures(), sizeFixtures(), testFixtures(), textFixtures(), docFixtures())
 }
 
 // importing returns a file of package pkg that imports paths, from line 4 on.
@@ -244,6 +244,22 @@ var ErrA, ErrB error
 	}
 }
 
+func exampleFixtures() []fixture {
+	const example = "package x_test\n\nfunc ExampleF() {\n\tf()\n%s}\n"
+	return []fixture{
+		{"examples", "none, compiled only, run", map[string]string{
+			"fec/a.go":           "package fec\n\nfunc f() {}\n\nfunc F() {}\n",
+			"netem/a.go":         "package netem\n\nfunc F() {}\n",
+			"netem/a_test.go":    fmt.Sprintf(example, ""),
+			"rudp/a.go":          "package rudp\n\nfunc F() {}\n",
+			"rudp/a_test.go":     fmt.Sprintf(example, "\t// Output:\n\t// 1\n"),
+			"tcp/a.go":           "package tcp\n\nfunc f() {}\n",
+			"internal/wire/a.go": "package wire\n\nfunc F() {}\n",
+			"cmd/arknet/main.go": "package main\n\nfunc F() {}\n",
+		}, []string{"fec/a.go:5", "netem/a.go:3"}},
+	}
+}
+
 // function returns a function of n lines.
 func function(name string, n int) string {
 	return "func " + name + "() {\n" + strings.Repeat("\t_ = 1\n", n-2) + "}\n"
@@ -279,6 +295,7 @@ func testFixtures() []fixture {
 		{"sleepless-tests", "real and simulated time", map[string]string{
 			"rudp/a_test.go": "package rudp" + sleeping,
 			"rudp/b_test.go": "package rudp\n\nimport _ \"testing/synctest\"" + sleeping,
+			"rudp/c_test.go": "package rudp" + strings.Replace(sleeping, "f()", "BenchmarkSleep()", 1),
 			"rudp/a.go":      "package rudp" + sleeping,
 		}, []string{"rudp/a_test.go:5"}},
 		{"platform-pairs", "with and without a counterpart", map[string]string{

@@ -144,14 +144,17 @@ func checkSeededTests(tr *tree) (out []finding) {
 }
 
 // checkSleeplessTests refuses time.Sleep in tests. In a file that imports
-// testing/synctest time is simulated and a sleep costs and risks nothing.
+// testing/synctest time is simulated and a sleep costs and risks nothing; a
+// benchmark may measure a sleep.
 func checkSleeplessTests(tr *tree) (out []finding) {
 	for _, f := range tr.gofiles {
 		if !f.test || slices.ContainsFunc(f.ast.Imports, func(i *ast.ImportSpec) bool { return importPath(i) == "testing/synctest" }) {
 			continue
 		}
 		f.calls("time", func(n string) bool { return n == "Sleep" }, func(pos token.Pos, name string) {
-			out = append(out, tr.at(pos, "%s in a test without testing/synctest: wait for the event instead", name))
+			if !strings.HasPrefix(f.enclosing(pos), "Benchmark") {
+				out = append(out, tr.at(pos, "%s in a test without testing/synctest: wait for the event instead", name))
+			}
 		})
 	}
 	return out
@@ -277,6 +280,41 @@ func checkExportedDocs(tr *tree) (out []finding) {
 	}
 	return out
 }
+
+// checkExamples wants a runnable example in every public package that exports a
+// function.
+func checkExamples(tr *tree) (out []finding) {
+	dirs, byDir := tr.dirs()
+	for _, dir := range dirs {
+		var exported *ast.FuncDecl
+		example := false
+		for _, f := range byDir[dir] {
+			for _, decl := range f.ast.Decls {
+				fn, ok := decl.(*ast.FuncDecl)
+				switch {
+				case !ok || fn.Recv != nil:
+				case f.test && strings.HasPrefix(fn.Name.Name, "Example") && hasOutput(f.ast, fn):
+					example = true
+				case !f.test && fn.Name.IsExported() && exported == nil:
+					exported = fn
+				}
+			}
+		}
+		if exported != nil && !example && !isInternal(dir) && byDir[dir][0].ast.Name.Name != "main" {
+			out = append(out, tr.at(exported.Pos(), "public package %s has no example with an output comment", dir))
+		}
+	}
+	return out
+}
+
+// hasOutput says whether an example is run, not only compiled.
+func hasOutput(file *ast.File, fn *ast.FuncDecl) bool {
+	return slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
+		return fn.Pos() < c.Pos() && c.End() < fn.End() && outputComment.MatchString(c.Text())
+	})
+}
+
+var outputComment = regexp.MustCompile(`(?i)^(?:unordered )?output:`)
 
 // undocumentedSpec checks one type, constant or variable of a declaration.
 func (tr *tree) undocumentedSpec(d *ast.GenDecl, spec ast.Spec) (out []finding) {

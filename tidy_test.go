@@ -111,6 +111,7 @@ func rules(long map[string]int) []rule {
 		{"pure", checkPure},
 		{"package-comment", checkPackageComments},
 		{"exported-docs", checkExportedDocs},
+		{"examples", checkExamples},
 		{"file-size", checkFileSize},
 		{"function-size", func(tr *tree) []finding { return checkFuncSize(tr, long) }},
 		{"seeded-tests", checkSeededTests},
@@ -221,6 +222,16 @@ func (f *goFile) calls(ipath string, match func(string) bool, report func(pos to
 		}
 		return true
 	})
+}
+
+// enclosing returns the name of the function declaration that holds pos, or "".
+func (f *goFile) enclosing(pos token.Pos) string {
+	for _, decl := range f.ast.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Pos() <= pos && pos < fn.End() {
+			return fn.Name.Name
+		}
+	}
+	return ""
 }
 
 // readCheckout reads the text files of the module below the current directory.
