@@ -19,10 +19,11 @@ type ChecksumKey uint32
 // HandshakeKey is the key of handshake datagrams, which anyone may send.
 const HandshakeKey ChecksumKey = 0
 
-// SessionKey derives the key of a session from the nonces of both sides.
+// SessionKey derives the key of a session from the nonces of both sides. It is
+// never HandshakeKey.
 func SessionKey(client, server [NonceLen]byte) ChecksumKey {
 	sum := crc32.Update(0, castagnoli, client[:])
-	return ChecksumKey(crc32.Update(sum, castagnoli, server[:]))
+	return ChecksumKey(max(crc32.Update(sum, castagnoli, server[:]), 1))
 }
 
 // AppendChecksum ends the datagram that starts at b[start] with its CRC-32C.

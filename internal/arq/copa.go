@@ -1,0 +1,229 @@
+package arq
+
+import "time"
+
+// Copa is a delay-target controller after Arun and Balakrishnan, "Copa:
+// Practical Delay-Based Congestion Control for the Internet" (NSDI 2018):
+// the window approaches 1/delta packets per queueing delay. It keeps its rate
+// under random loss, and a queue of a few milliseconds on a full link.
+//
+// It differs from the paper in four points: the window only grows while it is
+// used; a standing queue of up to 1 ms counts as none, since jitter of hosts
+// and radio links looks like one; a backstop holds the window near what gets
+// through while more than 12 % of the packets are lost; and the competitive
+// mode, which mistakes its own kind for buffer fillers, is off unless asked for.
+type Copa struct {
+	// Competitive turns the paper's competitive mode on: beside buffer-filling
+	// flows delta shrinks, and the queue grows.
+	Competitive bool
+
+	window    int64
+	remainder int64 // of the last window step, in window-ths of a byte
+	startup   bool
+	velocity  int64
+	direction int
+	turns     int // round trips in this direction
+	lastSize  int64
+	lastTurn  Time
+	inverse   int64 // 1/delta in packets
+
+	standing slidingMin // lowest rtt of the last smoothed/2
+	highest  slidingMax // highest rtt of the last 4 smoothed
+	emptied  Time       // when the queue was last seen nearly empty
+	lossAt   Time
+	inComp   bool
+
+	used     bool // half the window was in flight in this round
+	roundEnd uint64
+
+	backstop backstop
+}
+
+const (
+	copaQueueFloor = 1 * time.Millisecond
+	copaInverse    = 2 // delta = 0.5
+	copaVelocity   = 32
+	copaTurns      = 3 // round trips in one direction before the speed doubles
+	copaEmptyRTTs  = 5 // round trips without an empty queue mean a competitor
+)
+
+// NewCopa returns a controller in its startup phase.
+func NewCopa() *Copa {
+	return &Copa{window: initialWindow, startup: true, velocity: 1, inverse: copaInverse}
+}
+
+// Window implements Controller.
+func (c *Copa) Window() int {
+	w := c.window
+	if b := c.backstop.limit; b > 0 {
+		w = min(w, b)
+	}
+	return int(max(w, minimumWindow))
+}
+
+// Paced implements Controller.
+func (c *Copa) Paced() bool { return true }
+
+// OnSent implements Controller.
+func (c *Copa) OnSent(_ Time, _, inFlight int) {
+	if int64(inFlight)*2 > c.window {
+		c.used = true
+	}
+}
+
+// OnLoss implements Controller: only the competitive mode reacts to a single
+// loss; the backstop reacts to many.
+func (c *Copa) OnLoss(now Time, size int) {
+	c.backstop.lost += int64(size)
+	if c.inComp && now > c.lossAt {
+		c.lossAt = now.add(c.backstop.smoothed)
+		c.inverse = max(copaInverse, c.inverse/2)
+	}
+}
+
+// OnAck implements Controller.
+func (c *Copa) OnAck(now Time, s AckSample) {
+	c.backstop.onAck(now, s)
+	c.standing.add(now, s.RTT, s.Smoothed/2)
+	standing, _ := c.standing.get(now, s.Smoothed/2)
+	queue := max(standing-s.MinRTT, 0)
+	c.highest.add(now, s.RTT, 4*s.Smoothed)
+	c.judgeCompetition(now, s, queue)
+
+	used := c.used || int64(s.InFlight+s.Bytes)*2 > c.window
+	if s.Acked >= c.roundEnd {
+		c.roundEnd = s.Acked + uint64(s.InFlight)
+		c.used = false
+	}
+	up := c.below(standing, queue)
+	if c.startup {
+		if up {
+			if used {
+				c.window = min(c.window+int64(s.Bytes), maximumWindow)
+			}
+			return
+		}
+		c.startup = false
+	}
+	if up && !used {
+		return
+	}
+	c.step(s.Bytes, up)
+	c.turn(now, s)
+}
+
+// below reports whether the rate window/standing is below the target rate of
+// 1/delta packets per queueing delay.
+func (c *Copa) below(standing, queue time.Duration) bool {
+	if queue <= copaQueueFloor {
+		return true
+	}
+	// window / standing < packets / queue, in microseconds against overflow.
+	return c.window*queue.Microseconds() < c.inverse*packetSize*standing.Microseconds()
+}
+
+// step moves the window by velocity/delta packets per window acknowledged.
+func (c *Copa) step(acked int, up bool) {
+	n := c.velocity*c.inverse*packetSize*int64(acked) + c.remainder
+	d := n / c.window
+	c.remainder = n % c.window
+	if up {
+		c.window = min(c.window+d, maximumWindow)
+	} else {
+		c.window = max(c.window-d, minimumWindow)
+	}
+}
+
+// turn doubles the velocity while the window keeps its direction, once per
+// round trip, and resets it when the direction changes.
+func (c *Copa) turn(now Time, s AckSample) {
+	if now.sub(c.lastTurn) <= s.Smoothed {
+		return
+	}
+	direction := 1
+	if c.window < c.lastSize {
+		direction = -1
+	}
+	if direction == c.direction {
+		c.turns++
+		if c.turns >= copaTurns {
+			c.velocity = min(2*c.velocity, copaVelocity)
+		}
+	} else {
+		c.turns, c.velocity = 0, 1
+	}
+	if c.inComp {
+		c.velocity = 1
+		if now > c.lossAt {
+			c.inverse++
+		}
+	}
+	c.direction, c.lastSize, c.lastTurn = direction, c.window, now
+}
+
+// judgeCompetition: a queue that never empties for five round trips is kept
+// full by somebody else. The queue counts as empty below a tenth of its range,
+// or below an eighth of the base round trip.
+func (c *Copa) judgeCompetition(now Time, s AckSample, queue time.Duration) {
+	highest := c.highest.get(now, 4*s.Smoothed)
+	if queue < (highest-s.MinRTT)/10 || queue < s.MinRTT/8 {
+		c.emptied = now
+	}
+	if !c.Competitive {
+		return
+	}
+	was := c.inComp
+	c.inComp = !c.startup && now.sub(c.emptied) > copaEmptyRTTs*s.Smoothed
+	switch {
+	case !c.inComp:
+		c.inverse = copaInverse
+	case !was:
+		c.lossAt = now
+	}
+}
+
+// backstop limits the window to little more than what gets through while a
+// large share of the bytes is lost, whatever the cause: a bottleneck without a
+// queue shows no delay.
+type backstop struct {
+	lost, acked int64 // in the running window
+	share       int64 // lost share of the last full window, in 1/1000
+	rounds      [10]int64
+	round       int
+	roundBytes  int64
+	roundAt     Time
+	smoothed    time.Duration
+	limit       int64 // 0 = none
+}
+
+const (
+	backstopWindow   = 200 * packetSize
+	backstopShare    = 120 // of 1000
+	backstopHeadroom = 8 * packetSize
+	backstopRound    = 5 * time.Millisecond
+)
+
+func (b *backstop) onAck(now Time, s AckSample) {
+	b.smoothed = s.Smoothed
+	b.acked += int64(s.Bytes)
+	b.roundBytes += int64(s.Bytes)
+	elapsed := now.sub(b.roundAt)
+	if elapsed < max(s.Smoothed, backstopRound) {
+		return
+	}
+	b.rounds[b.round%len(b.rounds)] = b.roundBytes * s.Smoothed.Microseconds() / max(elapsed.Microseconds(), 1)
+	b.round++
+	b.roundBytes, b.roundAt = 0, now
+	if total := b.lost + b.acked; total > backstopWindow {
+		b.share = b.lost * 1000 / total
+		b.lost, b.acked = 0, 0
+	}
+	b.limit = 0
+	if b.share > backstopShare {
+		most := int64(0)
+		for _, r := range b.rounds {
+			most = max(most, r)
+		}
+		b.limit = most*5/4 + backstopHeadroom
+	}
+}

@@ -1,0 +1,158 @@
+package arq
+
+// timer names one reason to wake up. A Conn has one deadline: the earliest.
+type timer uint8
+
+const (
+	timerAck timer = iota
+	timerLoss
+	timerProbe
+	timerPacing
+	timerHandshake
+	timerClose
+	timerKeepAlive
+	timerDeadPeer
+	timerIdle
+	timerCount
+)
+
+// timers is the table of deadlines as of the last NextTimeout.
+type timers struct {
+	at      [timerCount]Time
+	pacing  Time // set by the output path when a packet has to wait
+	pending Time // the deadline given to the driver
+}
+
+// NextTimeout returns when HandleTimeout has to be called, if nothing else
+// happens before. The deadline may lie in the past.
+func (c *Conn) NextTimeout() (at Time, ok bool) {
+	t := &c.timers
+	for i := range t.at {
+		t.at[i] = never
+	}
+	if c.state != StateDone {
+		c.setDeadlines(t)
+	}
+	at = never
+	for _, d := range t.at {
+		at = min(at, d)
+	}
+	t.pending = at
+	return at, at != never
+}
+
+func (c *Conn) setDeadlines(t *timers) {
+	t.at[timerAck] = c.acks.deadline
+	t.at[timerPacing] = t.pacing
+	switch c.state {
+	case StateHandshake:
+		t.at[timerHandshake] = min(c.handshake.retryAt, c.handshake.startedAt.add(c.cfg.HandshakeTimeout))
+		return
+	case StateFlushing:
+		t.at[timerClose] = c.closing.until
+	case StateClosing:
+		t.at[timerClose] = c.closing.retryAt
+		return
+	case StateDraining:
+		t.at[timerClose] = c.closing.until
+		return
+	}
+	t.at[timerLoss] = c.lossDeadline()
+	t.at[timerProbe] = c.probeDeadline()
+	if c.cfg.KeepAlive > 0 {
+		t.at[timerKeepAlive] = max(c.lastHeard, c.lastSent, c.lastProbe).add(c.cfg.KeepAlive)
+	}
+	t.at[timerDeadPeer] = c.deadPeerDeadline()
+	if c.cfg.IdleTimeout > 0 && c.state == StateOpen {
+		t.at[timerIdle] = c.lastMessage.add(c.cfg.IdleTimeout)
+	}
+}
+
+// HandleTimeout acts on every deadline that has passed.
+func (c *Conn) HandleTimeout(now Time) {
+	if c.state == StateDone {
+		return
+	}
+	t := &c.timers
+	if t.pending <= now {
+		c.loss.observeLateness(now.sub(t.pending), &c.rtt)
+	}
+	if t.pacing <= now {
+		t.pacing = never
+	}
+	switch c.state {
+	case StateHandshake:
+		c.handshakeTimeout(now)
+		return
+	case StateFlushing, StateClosing, StateDraining:
+		c.closeTimeout(now)
+	}
+	if c.state > StateFlushing {
+		return
+	}
+	c.detectLosses(now)
+	if now >= c.probeDeadline() {
+		c.probeTimeout(now)
+	}
+	switch {
+	case now >= c.deadPeerDeadline():
+		c.end(now, ErrPeerGone)
+	case c.cfg.IdleTimeout > 0 && c.state == StateOpen && now.sub(c.lastMessage) >= c.cfg.IdleTimeout:
+		c.fail(ErrIdleTimeout)
+		c.sendClose(now, true, CodeIdle, "idle")
+	case c.cfg.KeepAlive > 0 && now.sub(max(c.lastHeard, c.lastSent, c.lastProbe)) >= c.cfg.KeepAlive:
+		c.pingDue, c.lastProbe = true, now
+	}
+}
+
+// deadPeerDeadline is when the peer counts as gone. With keepalive both sides
+// hear each other, and silence alone tells; without it, only an unanswered
+// packet does.
+func (c *Conn) deadPeerDeadline() Time {
+	switch {
+	case c.cfg.DeadPeerTimeout <= 0:
+		return never
+	case c.cfg.KeepAlive > 0:
+		return c.lastHeard.add(c.cfg.DeadPeerTimeout)
+	case c.awaiting > c.lastHeard && (c.inFlight > 0 || c.send.unknownCount > 0):
+		return c.awaiting.add(c.cfg.DeadPeerTimeout)
+	}
+	return never
+}
+
+// probeDeadline is when a probe leaves: one probe timeout after the last
+// ack-eliciting packet while anything is unacknowledged.
+func (c *Conn) probeDeadline() Time {
+	if c.inFlight == 0 && c.send.unknownCount == 0 {
+		return never
+	}
+	d := c.rtt.pto(c.lastSent) + c.loss.lateness
+	limit := max(maxPTO, d)
+	for range min(c.ptoCount, ptoBackoffMax) {
+		d += d / 2
+	}
+	return max(c.lastSent, c.lastProbe).add(min(d, limit))
+}
+
+// probeTimeout sends probes: the oldest symbols that the peer is not known to
+// hold (RFC 9002, section 6.2.4, with the data that helps most).
+func (c *Conn) probeTimeout(now Time) {
+	c.ptoCount++
+	c.lastProbe = now
+	c.stats.Probes++
+	c.trace(TraceEvent{Kind: TraceProbe, Time: now})
+	if c.send.unknownCount > 0 {
+		c.probes = probePackets
+		return
+	}
+	// Nothing to send again but control records: forget what is in flight.
+	for pn := c.sent.base; pn < c.sent.next; pn++ {
+		p := c.sent.at(pn)
+		if p.resolved() {
+			continue
+		}
+		p.lost = true
+		c.inFlight -= int(p.size)
+		c.repeatRecords(p)
+	}
+}
