@@ -108,6 +108,7 @@ func (c *Conn) appendSymbol(now Time, b []byte, limit int) ([]byte, outcome) {
 	switch {
 	case probe:
 		c.probes--
+		c.probed++
 		c.send.markNotMissing(id)
 	case again:
 		q.takeMissing()
@@ -143,7 +144,7 @@ const maxRidingControl = 1 + 9 + 1 + 1
 // second probe of the same timeout takes the next one.
 func (c *Conn) probeSymbol() wire.SymbolID {
 	q := &c.send
-	skip := probePackets - c.probes
+	skip := c.probed
 	var found wire.SymbolID
 	for id := q.base; id < q.unsent; id++ {
 		if q.at(id).known {

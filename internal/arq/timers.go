@@ -142,7 +142,8 @@ func (c *Conn) probeTimeout(now Time) {
 	c.stats.Probes++
 	c.trace(TraceEvent{Kind: TraceProbe, Time: now})
 	if c.send.unknownCount > 0 {
-		c.probes = probePackets
+		c.probes = min(probePackets, c.send.unknownCount)
+		c.probed = 0
 		return
 	}
 	// Nothing to send again but control records: forget what is in flight.
