@@ -76,6 +76,7 @@ type Conn struct {
 	abandoned   int  // bytes given up at the end of the session
 	lastProbe   Time // last expiry of the probe or keepalive timer
 	probes      int  // datagrams to send regardless of the window
+	probed      int  // of them, sent
 	pingDue     bool
 	blocked     bool // the application saw ErrQueueFull
 
