@@ -29,7 +29,7 @@ const (
 	EventReadable
 	// EventWritable: the send queue has room again after ErrQueueFull.
 	EventWritable
-	// EventAcked: MessagesAcked moved.
+	// EventAcked: Acknowledged moved, and MessagesAcked may have.
 	EventAcked
 	// EventFailed: the session has ended; Err tells why. Reading what is ready goes on.
 	EventFailed
@@ -155,6 +155,13 @@ func (c *Conn) MessagesAcked() uint64 { return c.send.acked }
 // Flushed reports whether all that was accepted is held by the peer.
 func (c *Conn) Flushed() bool { return c.send.base == c.send.next }
 
+// Accepted marks what was accepted so far. It is held by the peer once
+// Acknowledged is not below the mark.
+func (c *Conn) Accepted() uint64 { return uint64(c.send.next) }
+
+// Acknowledged is the mark up to which all that was accepted is held by the peer.
+func (c *Conn) Acknowledged() uint64 { return uint64(c.send.base) }
+
 // Queued is what waits for its first transmission.
 func (c *Conn) Queued() (bytes, messages int) { return c.send.queuedBytes, c.send.queued }
 
@@ -248,6 +255,13 @@ func (c *Conn) AppendMessage(dst []byte) (out []byte, ok bool, err error) {
 	}
 	return out, ok, nil
 }
+
+// MessageLen is the length of the oldest message that is ready.
+func (c *Conn) MessageLen() (n int, ok bool) { return c.recv.messageLen() }
+
+// WindowDue reports whether reading has opened the window so far that the peer
+// should be told.
+func (c *Conn) WindowDue() bool { return c.flow.due }
 
 // ReadStream copies ready bytes of the stream to p.
 func (c *Conn) ReadStream(p []byte) (n int, err error) {

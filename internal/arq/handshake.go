@@ -249,3 +249,32 @@ func (c *Conn) appendHandshake(now Time, b []byte) ([]byte, bool) {
 	c.stats.BytesSent += uint64(len(b) - start)
 	return b, true
 }
+
+// FirstFlight reads the header of a client's first datagram: undamaged, of
+// this version, from a client that names itself, with its whole parameters
+// inside. A server makes a Conn for nothing else.
+func FirstFlight(b []byte) (wire.Long, bool) {
+	body, ok := wire.VerifyChecksum(b, wire.HandshakeKey)
+	if !ok || wire.Classify(b) != wire.KindHandshake {
+		return wire.Long{}, false
+	}
+	h, rest, err := wire.ParseLong(body)
+	if err != nil || h.Version != wire.Version || h.Src == 0 || h.Dst != 0 {
+		return wire.Long{}, false
+	}
+	for len(rest) > 0 {
+		var r wire.Record
+		if r, rest, err = wire.NextRecord(rest); err != nil {
+			return wire.Long{}, false
+		}
+		if r.Type == wire.RecordCrypto && r.Value == 0 && len(r.Data) > 2 {
+			n := int(binary.BigEndian.Uint16(r.Data))
+			if len(r.Data) < 2+n {
+				return wire.Long{}, false
+			}
+			_, err := wire.ParseParams(r.Data[2 : 2+n])
+			return h, err == nil
+		}
+	}
+	return wire.Long{}, false
+}

@@ -228,6 +228,18 @@ func (q *recvQueue) appendMessage(dst []byte) ([]byte, bool) {
 	return dst, true
 }
 
+// messageLen is the length of the oldest whole message.
+func (q *recvQueue) messageLen() (int, bool) {
+	if q.messages == 0 {
+		return 0, false
+	}
+	r := q.ready.peek()
+	if r.Kind == wire.RecordFirst {
+		return int(r.Total), true
+	}
+	return len(r.Data), true
+}
+
 // readStream copies stream bytes to p.
 func (q *recvQueue) readStream(p []byte) int {
 	n := 0
@@ -287,25 +299,31 @@ func (q *readyBytes) append(b []byte) {
 
 // next reads one record. Only records that order has checked are there.
 func (q *readyBytes) next() wire.MessageRecord {
-	chunk := q.front()
-	before := chunk.Data[q.offset:]
+	r, size := q.parse()
+	q.consume(size)
+	return r
+}
+
+// peek returns the record that next will return.
+func (q *readyBytes) peek() wire.MessageRecord {
+	r, _ := q.parse()
+	return r
+}
+
+func (q *readyBytes) parse() (r wire.MessageRecord, size int) {
+	before := q.front().Data[q.offset:]
 	r, after, err := wire.NextMessageRecord(before)
 	if err != nil {
 		panic("BUG: unchecked record is ready: " + err.Error())
 	}
-	q.consume(len(before) - len(after))
-	return r
+	return r, len(before) - len(after)
 }
 
 // copyStream copies from the stream record at hand to p.
 func (q *readyBytes) copyStream(p []byte) int {
 	if q.rest == 0 {
-		before := q.front().Data[q.offset:]
-		r, after, err := wire.NextMessageRecord(before)
-		if err != nil {
-			panic("BUG: unchecked record is ready: " + err.Error())
-		}
-		q.consume(len(before) - len(after) - len(r.Data))
+		r, size := q.parse()
+		q.consume(size - len(r.Data))
 		q.rest = len(r.Data)
 	}
 	n := copy(p, q.front().Data[q.offset:][:q.rest])

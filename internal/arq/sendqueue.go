@@ -207,9 +207,9 @@ func (q *sendQueue) markNotMissing(id wire.SymbolID) {
 }
 
 // advance releases symbols from the old end that the peer holds, up to the
-// first that it does not. It reports whether a message was completed.
+// first that it does not. It reports whether any was released.
 func (q *sendQueue) advance() bool {
-	before := q.acked
+	before := q.base
 	for q.base < q.unsent {
 		s := q.at(q.base)
 		if !s.known {
@@ -220,7 +220,7 @@ func (q *sendQueue) advance() bool {
 		s.buf = nil
 		q.base++
 	}
-	return q.acked != before
+	return q.base != before
 }
 
 // addMissing lists a symbol that has no live copy left on its way.
