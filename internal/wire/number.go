@@ -17,6 +17,7 @@ const (
 	numberBits = 24
 	numberSpan = 1 << numberBits
 	numberMask = numberSpan - 1
+	numberEnd  = 1 << 62 // packet numbers and symbol ids stay below
 )
 
 // Truncate24 returns the low 24 bits that travel on the wire.
@@ -24,13 +25,14 @@ func Truncate24(full uint64) uint32 { return uint32(full & numberMask) }
 
 // Expand24 returns the number closest to expected whose low 24 bits are
 // truncated (RFC 9000, appendix A.3). Numbers below zero do not exist, so near
-// zero the smallest non-negative candidate wins.
+// zero the smallest non-negative candidate wins, and so does the largest one
+// near the end. Bits of truncated above the 24th are ignored.
 func Expand24(truncated uint32, expected uint64) uint64 {
-	candidate := expected&^uint64(numberMask) | uint64(truncated)
+	candidate := expected&^uint64(numberMask) | uint64(truncated&numberMask)
 	switch {
-	case candidate+numberSpan/2 <= expected && candidate < 1<<62:
+	case candidate < expected && expected-candidate >= numberSpan/2 && candidate < numberEnd-numberSpan:
 		return candidate + numberSpan
-	case candidate > expected+numberSpan/2 && candidate >= numberSpan:
+	case candidate > expected && candidate-expected > numberSpan/2 && candidate >= numberSpan:
 		return candidate - numberSpan
 	}
 	return candidate
