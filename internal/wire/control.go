@@ -146,7 +146,7 @@ func NextRecord(b []byte) (r Record, rest []byte, err error) {
 		if n, b, ok = uvarint(b); !ok {
 			return r, nil, ErrNotMinimal
 		}
-		if r.Value > MaxCryptoLen || n > MaxCryptoLen {
+		if r.Value > MaxCryptoLen || n > MaxCryptoLen-r.Value {
 			return r, nil, ErrTooLong
 		}
 		if n > uint64(len(b)) {
