@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
 
 // RecordType is the first byte of a control record.
 type RecordType uint8
@@ -56,12 +59,13 @@ func AppendWindow(b []byte, limit uint64) []byte {
 	return binary.AppendUvarint(append(b, byte(RecordWindow)), limit)
 }
 
-// AppendClose appends the end of the session. The reason is cut at
-// MaxReasonLen bytes.
+// AppendClose appends the end of the session. A reason longer than MaxReasonLen
+// bytes is cut before the character that crosses the limit. A code above
+// MaxNumber is sent as MaxNumber: a wrong code is better than a close that the
+// peer cannot read.
 func AppendClose(b []byte, transport bool, code uint64, reason string) []byte {
-	if len(reason) > MaxReasonLen {
-		reason = reason[:MaxReasonLen]
-	}
+	reason = cutReason(reason)
+	code = min(code, MaxNumber)
 	space := byte(0)
 	if transport {
 		space = 1
@@ -70,6 +74,17 @@ func AppendClose(b []byte, transport bool, code uint64, reason string) []byte {
 	b = binary.AppendUvarint(b, code)
 	b = append(b, byte(len(reason)))
 	return append(b, reason...)
+}
+
+func cutReason(reason string) string {
+	if len(reason) <= MaxReasonLen {
+		return reason
+	}
+	n := MaxReasonLen
+	for n > MaxReasonLen-utf8.UTFMax+1 && !utf8.RuneStart(reason[n]) {
+		n--
+	}
+	return reason[:n]
 }
 
 // AppendCrypto appends handshake bytes at their offset.

@@ -13,6 +13,10 @@ type PacketNumber uint64
 // keeps its id under a new packet number.
 type SymbolID uint64
 
+// MaxNumber is the largest value of a variable-length number: nine bytes of
+// seven bits. No function appends a larger one that a peer could read.
+const MaxNumber = 1<<63 - 1
+
 const (
 	numberBits = 24
 	numberSpan = 1 << numberBits
