@@ -12,5 +12,6 @@ var (
 	ErrTooLong     = errors.New("wire: field is longer than allowed")
 	ErrDuplicate   = errors.New("wire: parameter is given twice")
 	ErrMissing     = errors.New("wire: required parameter is missing")
+	ErrParam       = errors.New("wire: parameter is outside its range")
 	ErrRecordShape = errors.New("wire: message record does not fit its symbol")
 )

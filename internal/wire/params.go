@@ -11,6 +11,10 @@ const NonceLen = 8
 // MaxParamsLen bounds the encoded parameters of one side.
 const MaxParamsLen = 1024
 
+// MinDatagram is the least that MaxDatagram may be: what every IPv4 host has to
+// take (RFC 791), and room enough for a symbol beside the headers.
+const MinDatagram = 576
+
 // Params is what a side announces in its handshake. A receiver skips
 // parameters that it does not know, so that new ones need no new version.
 type Params struct {
@@ -18,7 +22,7 @@ type Params struct {
 	RecvWindow    uint64 // initial flow control limit in symbol bytes
 	SymbolWindow  uint64 // how far a symbol id may run ahead of the lowest missing one
 	MaxMessage    uint64 // longest message accepted, in bytes
-	MaxDatagram   uint64 // longest datagram accepted, in bytes
+	MaxDatagram   uint64 // longest datagram accepted, in bytes, at least MinDatagram
 	MaxRepairSpan uint64 // widest repair window that can be decoded; 0 = no repairs, please
 	MaxRepairHeld uint64 // bytes retained for decoding; informative
 }
@@ -73,7 +77,7 @@ func AppendParams(b []byte, p *Params) []byte {
 }
 
 // ParseParams reads parameters that fill b. Ids must ascend, so none is given
-// twice; the nonce is required.
+// twice; nonce and longest datagram are required.
 func ParseParams(b []byte) (p Params, err error) {
 	if len(b) > MaxParamsLen {
 		return p, ErrTooLong
@@ -116,8 +120,11 @@ func ParseParams(b []byte) (p Params, err error) {
 		}
 		*field = v
 	}
-	if !nonce {
+	switch {
+	case !nonce || p.MaxDatagram == 0:
 		return p, ErrMissing
+	case p.MaxDatagram < MinDatagram:
+		return p, ErrParam
 	}
 	return p, nil
 }
