@@ -144,7 +144,9 @@ func ParseAck(b []byte, sent PacketNumber, nextSymbol SymbolID, a *Ack) (rest []
 		if len(b) == 0 {
 			return nil, ErrTruncated
 		}
-		a.Equations, b = b[0], b[1:]
+		if a.Equations, b = b[0], b[1:]; a.Equations == 0 {
+			return nil, ErrNotMinimal // no equations are said without the byte
+		}
 	}
 	a.Ranges = a.Ranges[:0]
 	a.Symbols = a.Symbols[:0]
