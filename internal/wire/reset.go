@@ -2,8 +2,10 @@ package wire
 
 import "encoding/binary"
 
-// ResetLen is the size of a reset without its checksum. A reset only answers
-// longer datagrams, so two ends that forgot each other cannot keep a loop alive.
+// ResetLen is the size of a reset without its checksum. A reset is a long
+// datagram and only answers short ones, so two ends that forgot each other cannot
+// keep a loop alive, and even the shortest datagram that has a quote pays for its
+// answer within the limit of three times what was received.
 const ResetLen = LongHeaderLen + 3 + ChecksumLen
 
 // Quote is the part of a short datagram that a reset sends back. Only who saw
@@ -14,9 +16,12 @@ type Quote struct {
 	Checksum uint32
 }
 
-// QuoteOf reads the quote of a short datagram, checksum included.
+// QuoteOf reads the quote of a short datagram, checksum included. A datagram
+// that elicits no ack has none: its sender keeps no record of it, and could not
+// tell a true reset from a false one.
 func QuoteOf(b []byte) (Quote, bool) {
-	if Classify(b) != KindShort || len(b) < ShortHeaderLen+ChecksumLen {
+	if Classify(b) != KindShort || len(b) < ShortHeaderLen+ChecksumLen ||
+		b[0]&(shortControl|shortPayload) == 0 {
 		return Quote{}, false
 	}
 	return Quote{
