@@ -11,8 +11,8 @@ const NonceLen = 8
 // MaxParamsLen bounds the encoded parameters of one side.
 const MaxParamsLen = 1024
 
-// MinDatagram is the least that MaxDatagram may be: what every IPv4 host has to
-// take (RFC 791), and room enough for a symbol beside the headers.
+// MinDatagram is the least that MaxDatagram may be: a smaller datagram is mostly
+// headers.
 const MinDatagram = 576
 
 // Params is what a side announces in its handshake. A receiver skips
