@@ -23,7 +23,7 @@ const never = math.MaxInt64
 
 // timer is a one-shot timer.
 type timer interface {
-	// arm makes wait return after d > 0, instead of what was armed before.
+	// arm makes wait return after d >= 0, instead of what was armed before.
 	// It never runs concurrently with itself or close.
 	arm(d time.Duration)
 
@@ -105,7 +105,7 @@ func (a *Alarm) rang() bool {
 // arm starts the timer for a time after base.
 func (a *Alarm) arm(want int64) {
 	a.armed = want
-	a.timer.arm(max(time.Duration(want)-time.Since(a.base), 1))
+	a.timer.arm(max(time.Duration(want)-time.Since(a.base), 0))
 }
 
 // Precise reports whether the alarm has a timer of its own in the kernel.

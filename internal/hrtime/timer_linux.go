@@ -31,7 +31,7 @@ func newPreciseTimer() (timer, error) {
 }
 
 func (f *fdTimer) arm(d time.Duration) {
-	f.spec.Value = unix.NsecToTimespec(int64(d))
+	f.spec.Value = unix.NsecToTimespec(max(int64(d), 1)) // 0 would disarm
 	// It can fail for a bad descriptor or a bad time only.
 	if err := unix.TimerfdSettime(f.fd, 0, &f.spec, nil); err != nil {
 		panic(fmt.Sprintf("BUG: hrtime: timerfd_settime of %v: %v", d, err))
