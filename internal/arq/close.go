@@ -138,3 +138,11 @@ func (c *Conn) quotesUs(q wire.Quote) bool {
 	pn := wire.PacketNumber(wire.Expand24(q.Number, uint64(c.sent.next)))
 	return pn >= c.sent.base && pn < c.sent.next && c.sent.at(pn).checksum == q.Checksum
 }
+
+// Vanish ends the session without a word to the peer: the way to it is closed.
+func (c *Conn) Vanish(now Time) { c.end(now, ErrClosed) }
+
+// Refuse ends a session that the application does not take.
+func (c *Conn) Refuse(now Time) {
+	c.abort(now, &CloseError{Code: CodeRefused, Reason: "refused", Transport: true})
+}

@@ -1,0 +1,298 @@
+package rudp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/openarkstudio/arknet-go"
+	"github.com/openarkstudio/arknet-go/internal/arq"
+	"github.com/openarkstudio/arknet-go/internal/udpio"
+)
+
+// Conn is one session. It implements net.Conn for byte streams and has methods
+// for messages; see the package comment. All methods may be called at the same
+// time from any goroutine.
+type Conn struct {
+	ep     *endpoint
+	remote netip.AddrPort
+	local  netip.Addr // the address that the peer talks to, zero = any
+	server bool
+	key    peerKey
+
+	// A server session is offered to Accept when it opens and accepted when it
+	// left the backlog; both guarded by ep.mu.
+	offered, accepted bool
+
+	due dueSession // schedule.mu
+
+	mu          sync.Mutex
+	core        *arq.Conn
+	touched     bool // in the read loop's batch; only the read loop uses it
+	dirty       bool // in the flush loop's list
+	unflushed   int  // bytes written since the last turn
+	readers     int  // goroutines that wait to read
+	trains      [flushTrains]udpio.Train
+	completions completionQueue
+	closing     bool // Close or CloseWithError was called
+
+	readable chan struct{} // capacity 1, passed on by whoever leaves something
+	writable chan struct{} // likewise
+	opened   chan struct{} // closed when the handshake is complete
+	failed   chan struct{} // closed when the session has ended for the application
+	gone     chan struct{} // closed when nothing of it is left
+
+	doneMu        sync.Mutex // one goroutine at a time runs completions
+	readDeadline  deadline
+	writeDeadline deadline
+}
+
+func (ep *endpoint) newConn(remote netip.AddrPort, local netip.Addr) *Conn {
+	c := &Conn{
+		ep:       ep,
+		remote:   remote,
+		local:    local,
+		readable: make(chan struct{}, 1),
+		writable: make(chan struct{}, 1),
+		opened:   make(chan struct{}),
+		failed:   make(chan struct{}),
+		gone:     make(chan struct{}),
+	}
+	c.due = dueSession{conn: c, index: -1}
+	return c
+}
+
+func (c *Conn) tracer() func(arq.TraceEvent) {
+	if c.ep.cfg.Trace == nil {
+		return nil
+	}
+	return func(e arq.TraceEvent) { c.ep.cfg.Trace(c, c.ep.traceEvent(e)) }
+}
+
+// turn ends every visit to the protocol core: it passes events on, sends what
+// is ready, schedules the next deadline, and unlocks c.mu, which the caller
+// holds.
+func (c *Conn) turn(now arq.Time) {
+	c.dirty, c.unflushed = false, 0
+	c.flush(now)
+	events := c.core.TakeEvents()
+	var finished []completion
+	if events&(arq.EventAcked|arq.EventFailed) != 0 {
+		finished = c.completions.take(c.core)
+	}
+	if at, ok := c.core.NextTimeout(); ok {
+		c.ep.schedule.set(c, at)
+	}
+	err := c.core.Err()
+	c.mu.Unlock()
+
+	if events&arq.EventReadable != 0 {
+		signal(c.readable)
+	}
+	if events&arq.EventWritable != 0 {
+		signal(c.writable)
+	}
+	if events&arq.EventOpened != 0 {
+		close(c.opened)
+		if c.server {
+			c.ep.listener.offer(c)
+		}
+	}
+	if events&arq.EventFailed != 0 {
+		c.ep.log.Debug("rudp: session ended", "remote", c.remote, "error", err)
+		close(c.failed)
+	}
+	c.complete(finished)
+	if events&arq.EventDone != 0 {
+		c.ep.sessionDone(c)
+		close(c.gone)
+	}
+}
+
+// signal leaves a token that wakes one waiter.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// LocalAddr returns the local address of the session.
+func (c *Conn) LocalAddr() net.Addr {
+	addr := c.ep.sock.LocalAddr()
+	if udp, ok := addr.(*net.UDPAddr); ok && c.local.IsValid() {
+		return net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.local, udp.AddrPort().Port()))
+	}
+	return addr
+}
+
+// RemoteAddr returns the address of the peer.
+func (c *Conn) RemoteAddr() net.Addr { return net.UDPAddrFromAddrPort(c.remote) }
+
+// SetDeadline implements net.Conn; it holds for messages too. Reads and writes
+// that wait return os.ErrDeadlineExceeded; the session stays usable.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	if c.isClosed() {
+		return c.opError("set", net.ErrClosed)
+	}
+	c.readDeadline.set(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	if c.isClosed() {
+		return c.opError("set", net.ErrClosed)
+	}
+	c.writeDeadline.set(t)
+	return nil
+}
+
+func (c *Conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
+}
+
+// Flush waits until the peer's transport has acknowledged everything that was
+// accepted before the call. It returns the error of ctx or the write deadline,
+// or the reason why the session ended first.
+func (c *Conn) Flush(ctx context.Context) error {
+	done := make(chan error, 1)
+	c.mu.Lock()
+	mark := c.core.Accepted()
+	if c.core.Acknowledged() >= mark {
+		c.mu.Unlock()
+		return nil
+	}
+	if err := c.core.Err(); err != nil {
+		c.mu.Unlock()
+		return c.opError("flush", publicError(err))
+	}
+	c.completions.addMark(mark, func(err error) { done <- err })
+	c.turn(c.ep.now())
+	select {
+	case err := <-done:
+		return c.opError("flush", err)
+	case <-ctx.Done():
+		return c.opError("flush", ctx.Err())
+	case <-c.writeDeadline.wait():
+		return c.opError("flush", os.ErrDeadlineExceeded)
+	}
+}
+
+// CloseWrite ends this side's direction: the peer reads io.EOF behind all that
+// was written before. Reading goes on.
+func (c *Conn) CloseWrite() error {
+	c.mu.Lock()
+	if err := c.core.CloseWrite(); err != nil {
+		c.mu.Unlock()
+		return c.opError("close", publicError(err))
+	}
+	c.turn(c.ep.now())
+	return nil
+}
+
+// Close ends the session. Data accepted before is still delivered: Close waits
+// for that, at most Limits.Linger, and returns an *arknet.UnacknowledgedError
+// when the peer is not known to hold all of it. Blocked calls of this side
+// return net.ErrClosed at once; the peer reads what was delivered, then io.EOF.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		<-c.gone
+		return c.opError("close", net.ErrClosed)
+	}
+	c.closing = true
+	ended := c.core.Err()
+	c.core.Discard()
+	if c.ep.cfg.Limits.Linger < 0 {
+		c.core.Abort(c.ep.now(), arq.CodeNone, "")
+	} else {
+		c.core.Close(c.ep.now())
+	}
+	c.turn(c.ep.now())
+	c.wakeAll()
+	<-c.failed
+	c.mu.Lock()
+	messages, bytes := c.core.Unacknowledged()
+	err := c.core.Err()
+	c.mu.Unlock()
+	if bytes > 0 || messages > 0 {
+		if ended == nil {
+			ended = err
+		}
+		cause := publicError(ended)
+		if errors.Is(ended, arq.ErrLinger) {
+			cause = os.ErrDeadlineExceeded
+		}
+		return c.opError("close", &arknet.UnacknowledgedError{Messages: messages, Bytes: bytes, Cause: cause})
+	}
+	if ended == nil {
+		// The peer should know of the end before the process may exit.
+		<-c.gone
+	}
+	c.release()
+	return nil
+}
+
+// CloseWithError ends the session at once: what is not acknowledged is given
+// up, and the peer's calls return an *arknet.CloseError with the code and the
+// reason, of which 255 bytes travel.
+func (c *Conn) CloseWithError(code uint64, reason string) error {
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		return c.opError("close", net.ErrClosed)
+	}
+	c.closing = true
+	c.core.Discard()
+	c.core.Abort(c.ep.now(), code, reason)
+	c.turn(c.ep.now())
+	c.wakeAll()
+	c.release()
+	return nil
+}
+
+// wakeAll lets blocked calls see that the session was closed.
+func (c *Conn) wakeAll() {
+	signal(c.readable)
+	signal(c.writable)
+}
+
+// release frees the timers of the deadlines and, of a dialled session that is
+// gone, waits for its socket.
+func (c *Conn) release() {
+	c.readDeadline.stop()
+	c.writeDeadline.stop()
+	if c.server {
+		return
+	}
+	select {
+	case <-c.gone:
+		<-c.ep.released
+	default:
+	}
+}
+
+// opError dresses an error as net does, unless callers test for it by value.
+func (c *Conn) opError(op string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &net.OpError{Op: op, Net: "rudp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}

@@ -1,0 +1,142 @@
+package rudp
+
+import "time"
+
+// Stats are the counters of a session since it began, and its state now.
+// Datagram bytes are UDP payload.
+type Stats struct {
+	DatagramsSent, DatagramsReceived uint64
+	BytesSent, BytesReceived         uint64
+
+	// DataSent counts datagrams that carry data for the first time,
+	// Retransmitted those that carry it again, AcksSent those that carry
+	// nothing but an acknowledgement.
+	DataSent, Retransmitted, AcksSent uint64
+	// Probes counts expiries of the probe timeout.
+	Probes uint64
+	// Lost counts datagrams that were declared lost, SpuriousLosses those of
+	// them that were acknowledged later.
+	Lost, SpuriousLosses uint64
+
+	// Messages accepted from the application, acknowledged by the peer's
+	// transport, and received complete and in order.
+	MessagesSent, MessagesAcked, MessagesReceived uint64
+
+	// Dropped counts datagrams that were received and not used, and symbols
+	// (pieces of data) that were, by reason.
+	Dropped DropStats
+
+	// Round trip estimates; 0 before the first sample. MinRTT is the lowest of
+	// the last 10 s.
+	MinRTT, SmoothedRTT, LatestRTT, RTTVariance time.Duration
+	// LossTolerance is how long a datagram may be overtaken before it counts
+	// as lost.
+	LossTolerance time.Duration
+	// CongestionWindow and InFlight are in bytes.
+	CongestionWindow, InFlight int
+	// SendQueuedBytes and SendQueuedMessages wait for their first transmission.
+	SendQueuedBytes, SendQueuedMessages int
+	// ReceiveBufferedBytes are held for the application.
+	ReceiveBufferedBytes int
+	// MissRate is the share of datagrams that were lost or late of late, 0 to 1.
+	MissRate float64
+}
+
+// DropStats counts what was received and not used, by reason.
+type DropStats struct {
+	Checksum   uint64 // damaged, or of another session
+	Malformed  uint64 // a field is cut, reserved or contradicts itself
+	Stale      uint64 // does not belong to the session's state
+	Duplicate  uint64 // datagram seen before
+	BadAck     uint64 // acknowledges what was never sent
+	OldSymbol  uint64 // data held already
+	Window     uint64 // data beyond the window announced
+	Memory     uint64 // no receive memory left
+	Discarded  uint64 // data that arrived after Close
+	BadReset   uint64 // reset without proof
+	Unexpected uint64 // handshake that does not fit
+}
+
+// Stats returns a snapshot. It stays valid after the end of the session.
+func (c *Conn) Stats() Stats {
+	c.mu.Lock()
+	s := c.core.Stats()
+	c.mu.Unlock()
+	return Stats{
+		DatagramsSent: s.DatagramsSent, DatagramsReceived: s.DatagramsReceived,
+		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived,
+		DataSent: s.DataSent, Retransmitted: s.Retransmitted, AcksSent: s.AcksSent,
+		Probes: s.Probes, Lost: s.Lost, SpuriousLosses: s.SpuriousLosses,
+		MessagesSent: s.MessagesSent, MessagesAcked: s.MessagesAcked, MessagesReceived: s.MessagesReceived,
+		Dropped: DropStats(s.Dropped),
+		MinRTT:  s.MinRTT, SmoothedRTT: s.SmoothedRTT, LatestRTT: s.LatestRTT, RTTVariance: s.RTTVariance,
+		LossTolerance:    s.LossTolerance,
+		CongestionWindow: s.CongestionWindow, InFlight: s.InFlight,
+		SendQueuedBytes: s.SendQueued, SendQueuedMessages: s.SendQueuedMessages,
+		ReceiveBufferedBytes: s.ReceiveBuffered,
+		MissRate:             s.MissRate,
+	}
+}
+
+// ListenerStats are the counters of a Listener and its socket.
+type ListenerStats struct {
+	// Sessions that exist, half-open and closing ones included, and those of
+	// them that Accept has not returned yet.
+	Sessions, Pending int
+	// Datagrams that belong to no session.
+	UnknownSession uint64
+	// Datagrams that are too short or of no known kind.
+	Malformed uint64
+	// First datagrams of clients that are damaged or not understood.
+	BadHandshake uint64
+	// First datagrams dropped because the backlog was full or the listener closed.
+	OverBacklog uint64
+	// Answers to other protocol versions, and resets sent.
+	VersionAnswers, Resets uint64
+	// Datagrams and their UDP payload bytes that crossed the socket.
+	DatagramsIn, DatagramsOut uint64
+	BytesIn, BytesOut         uint64
+	// Datagrams that the system did not take, and read and write errors of
+	// the socket; all of them count as losses.
+	LostOut, ReadErrors, WriteErrors uint64
+	// Datagrams that the kernel dropped because the receive buffer was full;
+	// 0 where unknown.
+	KernelDrops uint64
+	// Granted socket buffers in bytes; 0 where unknown.
+	ReadBuffer, WriteBuffer int
+	// Whether segmentation offload on sending (GSO) and receiving (GRO) and
+	// batched system calls are in use.
+	GSO, GRO, Batch bool
+	// ReceiveMemory is what all sessions have reserved of Limits.ReceiveMemory.
+	ReceiveMemory int64
+}
+
+// Stats returns a snapshot.
+func (l *Listener) Stats() ListenerStats { return l.ep.snapshot() }
+
+// SocketStats returns the counters of the session's socket, which the sessions
+// of a Listener share.
+func (c *Conn) SocketStats() ListenerStats { return c.ep.snapshot() }
+
+func (ep *endpoint) snapshot() ListenerStats {
+	io := ep.sock.Stats()
+	ep.mu.Lock()
+	sessions, pending := len(ep.byID), ep.pending
+	ep.mu.Unlock()
+	return ListenerStats{
+		Sessions: sessions, Pending: pending,
+		UnknownSession: ep.stats.unknownSession.Load(),
+		Malformed:      ep.stats.malformed.Load(),
+		BadHandshake:   ep.stats.badHandshake.Load(),
+		OverBacklog:    ep.stats.overBacklog.Load(),
+		VersionAnswers: ep.stats.versions.Load(),
+		Resets:         ep.stats.resets.Load(),
+		DatagramsIn:    io.DatagramsIn, DatagramsOut: io.DatagramsOut,
+		BytesIn: io.BytesIn, BytesOut: io.BytesOut,
+		LostOut: io.LostOut, ReadErrors: io.ReadErrors.Total(), WriteErrors: io.WriteErrors.Total(),
+		KernelDrops: io.KernelDrops,
+		ReadBuffer:  io.ReadBuffer, WriteBuffer: io.WriteBuffer,
+		GSO: io.GSO, GRO: io.GRO, Batch: io.Batch,
+		ReceiveMemory: ep.memory.used.Load(),
+	}
+}
