@@ -346,7 +346,7 @@ func (c *Conn) Unacknowledged() (messages uint64, bytes int) {
 // reads no more.
 func (c *Conn) Discard() {
 	c.recv.discard = true
-	c.recv.release()
+	c.recv.dropReady()
 	c.updateMemory()
 	c.flow.update(&c.recv)
 }

@@ -252,15 +252,9 @@ func (q *recvQueue) readStream(p []byte) int {
 	return n
 }
 
-// release gives all buffers back.
-func (q *recvQueue) release() {
-	for i, b := range q.early {
-		if b != nil {
-			b.Release()
-			q.early[i] = nil
-		}
-	}
-	q.held, q.earlyBytes, q.early = 0, 0, nil
+// dropReady gives the ready bytes back. The early symbols stay: the peer was
+// told that they are held, and will not send them again.
+func (q *recvQueue) dropReady() {
 	q.ready.release()
 	q.messages, q.streamBytes = 0, 0
 }
