@@ -116,6 +116,7 @@ func newConn(now Time, cfg Config) *Conn {
 	}
 	c.send.payload = maxPayload(cfg.MTU)
 	c.send.stream = -1
+	c.sent.limit = maxSentPackets
 	c.recv.limit = cfg.RecvSymbols
 	c.recv.maxMessage = cfg.MaxMessage
 	c.flow.announced = uint64(cfg.RecvWindow)
@@ -325,7 +326,7 @@ func (c *Conn) reserve(n int) bool {
 // release gives back all buffers and memory once the session is over and read.
 func (c *Conn) release() {
 	c.giveUp()
-	c.sent = sentLog{base: c.sent.next, next: c.sent.next}
+	c.sent = sentLog{base: c.sent.next, next: c.sent.next, limit: c.sent.limit}
 	c.inFlight = 0
 }
 

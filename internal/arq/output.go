@@ -174,13 +174,14 @@ func (c *Conn) appendControl(now Time, b []byte) []byte {
 
 // controlDue reports whether control records wait to be sent.
 func (c *Conn) controlDue() bool {
-	if c.sent.full() || !c.established() {
+	switch {
+	case !c.established():
 		return false
-	}
-	if c.state == StateClosing {
+	case c.state == StateClosing:
+		// closeTries bounds these, so they may exceed the log.
 		return c.closing.due
 	}
-	return c.state <= StateFlushing && (c.flow.due || c.pingDue)
+	return c.state <= StateFlushing && (c.flow.due || c.pingDue) && !c.sent.full()
 }
 
 func (c *Conn) appendRecords(b []byte) ([]byte, carriedRecords) {

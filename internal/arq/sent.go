@@ -35,11 +35,20 @@ type sentLog struct {
 	base  wire.PacketNumber
 	next  wire.PacketNumber
 	acked rangeSet // of base..next-1, so that a repeated ack costs no walk
+	limit int      // most packets watched
 }
 
 func (l *sentLog) len() int { return int(l.next - l.base) }
 
-func (l *sentLog) full() bool { return l.len() >= maxSentPackets }
+// full reports whether nothing more can be sent for now. Settled packets at
+// the old end make room, however young.
+func (l *sentLog) full() bool {
+	if l.len() < l.limit {
+		return false
+	}
+	l.forget(never)
+	return l.len() >= l.limit
+}
 
 func (l *sentLog) at(pn wire.PacketNumber) *sentPacket {
 	return &l.ring[uint64(pn)&uint64(len(l.ring)-1)]

@@ -1,5 +1,7 @@
 package arq
 
+import "github.com/openarkstudio/arknet-go/internal/wire"
+
 // timer names one reason to wake up. A Conn has one deadline: the earliest.
 type timer uint8
 
@@ -141,6 +143,9 @@ func (c *Conn) probeTimeout(now Time) {
 	c.lastProbe = now
 	c.stats.Probes++
 	c.trace(TraceEvent{Kind: TraceProbe, Time: now})
+	if c.sent.full() {
+		c.giveUpOldest(now)
+	}
 	if c.send.unknownCount > 0 {
 		c.probes = min(probePackets, c.send.unknownCount)
 		c.probed = 0
@@ -156,4 +161,16 @@ func (c *Conn) probeTimeout(now Time) {
 		c.inFlight -= int(p.size)
 		c.repeatRecords(p)
 	}
+}
+
+// giveUpOldest declares the oldest quarter of a full log lost, so that probes
+// can leave: in a long outage nothing is acknowledged that could tell.
+func (c *Conn) giveUpOldest(now Time) {
+	end := c.sent.base + wire.PacketNumber(max(c.sent.len()/4, probePackets))
+	for pn := c.sent.base; pn < min(end, c.sent.next); pn++ {
+		if p := c.sent.at(pn); !p.resolved() {
+			c.packetLost(now, pn, p)
+		}
+	}
+	c.sent.forget(never)
 }
