@@ -20,6 +20,10 @@ type Stats struct {
 	// one (GRO in, GSO out).
 	TrainsIn, TrainsOut uint64
 
+	// GSORefused counts trains that the kernel refused as one message and
+	// that were sent again datagram by datagram. Nothing is lost by that.
+	GSORefused uint64
+
 	// EmptyIn counts the empty datagrams among DatagramsIn.
 	EmptyIn uint64
 
@@ -85,7 +89,7 @@ type counters struct {
 	syscallsIn, syscallsOut   atomic.Uint64
 	trainsIn, trainsOut       atomic.Uint64
 	emptyIn, truncatedIn      atomic.Uint64
-	lostOut                   atomic.Uint64
+	lostOut, gsoRefused       atomic.Uint64
 	readErrors, writeErrors   [numErrorKinds]atomic.Uint64
 }
 
@@ -102,10 +106,19 @@ func (c *counters) snapshot() Stats {
 		EmptyIn:      c.emptyIn.Load(),
 		TruncatedIn:  c.truncatedIn.Load(),
 		LostOut:      c.lostOut.Load(),
+		GSORefused:   c.gsoRefused.Load(),
 	}
 	for k := range s.ReadErrors {
 		s.ReadErrors[k] = c.readErrors[k].Load()
 		s.WriteErrors[k] = c.writeErrors[k].Load()
 	}
 	return s
+}
+
+// addSome spares the atomic operation where there is nothing to add, which is
+// the rule for the rarer counters.
+func addSome(c *atomic.Uint64, n int) {
+	if n != 0 {
+		c.Add(uint64(n))
+	}
 }
