@@ -249,7 +249,9 @@ func (c *Conn) count(now Time, b []byte, e TraceEvent) {
 // the pacing timer when time alone is missing.
 func (c *Conn) maySend(now Time, size int) bool {
 	window := c.cc.Window()
-	if c.inFlight+size > window && !c.belowMinRate(now, size) {
+	// A datagram longer than the whole window leaves when nothing else is on
+	// its way.
+	if c.inFlight > 0 && c.inFlight+size > window && !c.belowMinRate(now, size) {
 		return false
 	}
 	at := now
@@ -260,7 +262,7 @@ func (c *Conn) maySend(now Time, size int) bool {
 	}
 	if c.cfg.MaxRate > 0 {
 		rate := int64(c.cfg.MaxRate)
-		c.rateLimit.refill(now, rate, pacerRateBurst)
+		c.rateLimit.refill(now, rate, max(pacerRateBurst, int64(c.cfg.MTU)))
 		at = max(at, c.rateLimit.until(now, size, rate))
 	}
 	if at > now {
@@ -277,7 +279,7 @@ func (c *Conn) belowMinRate(now Time, size int) bool {
 		return false
 	}
 	rate := int64(c.cfg.MinRate)
-	c.minRate.refill(now, rate, 2*packetSize)
+	c.minRate.refill(now, rate, max(2*packetSize, int64(c.cfg.MTU)))
 	at := c.minRate.until(now, size, rate)
 	if at > now {
 		c.timers.pacing = at

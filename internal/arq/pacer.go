@@ -17,6 +17,7 @@ const (
 	pacerBurst       = 32 * packetSize
 	pacerRateBurst   = 10 * packetSize // burst under an explicit rate limit
 	pacerGranularity = 10 * time.Microsecond
+	pacerMaxRate     = 8 << 30 // so that no product overflows
 )
 
 // refill credits the time since the last call at rate bytes per second.
@@ -25,11 +26,13 @@ func (p *pacer) refill(now Time, rate, burst int64) {
 		p.credit, p.updated = burst, now
 		return
 	}
-	elapsed := min(int64(now-p.updated), int64(time.Second))
+	const second = int64(time.Second)
+	elapsed := int64(now - p.updated)
 	p.updated = now
-	p.rest += elapsed * min(rate, 8<<30)
-	p.credit += p.rest / int64(time.Second)
-	p.rest %= int64(time.Second)
+	rate = min(rate, pacerMaxRate)
+	p.rest += elapsed % second * rate
+	p.credit += min(elapsed/second, 1_000_000)*rate + p.rest/second
+	p.rest %= second
 	if p.credit >= burst {
 		p.credit, p.rest = burst, 0
 	}
@@ -41,7 +44,8 @@ func (p *pacer) until(now Time, size int, rate int64) Time {
 	if lack <= 0 {
 		return now
 	}
-	wait := time.Duration(lack * int64(time.Second) / max(rate, 1))
+	rate = max(rate, 1)
+	wait := time.Duration((lack*int64(time.Second) + rate - 1) / rate)
 	return now.add(max(wait, pacerGranularity))
 }
 

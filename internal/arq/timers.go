@@ -151,15 +151,11 @@ func (c *Conn) probeTimeout(now Time) {
 		c.probed = 0
 		return
 	}
-	// Nothing to send again but control records: forget what is in flight.
+	// Nothing to send again but control records.
 	for pn := c.sent.base; pn < c.sent.next; pn++ {
-		p := c.sent.at(pn)
-		if p.resolved() {
-			continue
+		if p := c.sent.at(pn); !p.resolved() {
+			c.packetLost(now, pn, p)
 		}
-		p.lost = true
-		c.inFlight -= int(p.size)
-		c.repeatRecords(p)
 	}
 }
 
