@@ -61,6 +61,13 @@ func (d *Drops) Total() Count {
 	return t
 }
 
+// Add adds o to d.
+func (d *Drops) Add(o Drops) {
+	for c := None + 1; c < numCauses; c++ {
+		d.of(c).Add(*o.of(c))
+	}
+}
+
 func (d *Drops) of(c Cause) *Count {
 	switch c {
 	case LostOutage:
@@ -101,9 +108,7 @@ func (s *Stats) Add(o Stats) {
 	s.Duplicated.Add(o.Duplicated)
 	s.Late.Add(o.Late)
 	s.Corrupted.Add(o.Corrupted)
-	for c := None + 1; c < numCauses; c++ {
-		s.Dropped.of(c).Add(*o.Dropped.of(c))
-	}
+	s.Dropped.Add(o.Dropped)
 	s.QueuePeakBytes = max(s.QueuePeakBytes, o.QueuePeakBytes)
 }
 
