@@ -63,6 +63,14 @@ func (a *ackState) schedule(now Time, delay time.Duration) {
 	a.deadline = min(a.deadline, now.add(delay))
 }
 
+// due is when an ack has to leave, by itself if nothing else does.
+func (a *ackState) due() Time {
+	if a.truncated {
+		return min(a.deadline, a.fullAt.add(fullAckInterval))
+	}
+	return a.deadline
+}
+
 // age drops ranges that the peer was told about for long enough.
 func (a *ackState) age(now Time, smoothed time.Duration) {
 	if now.sub(a.markAt) <= max(smoothed*3/2, 15*time.Millisecond) {

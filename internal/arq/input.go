@@ -14,6 +14,7 @@ func (c *Conn) HandleDatagram(now Time, b []byte) {
 		c.stats.Dropped.Stale++
 		return
 	}
+	c.timers.now = now
 	c.stats.DatagramsReceived++
 	c.stats.BytesReceived += uint64(len(b))
 	switch wire.Classify(b) {

@@ -10,6 +10,7 @@ import (
 // every input, timeout, write and read.
 func (c *Conn) AppendDatagrams(now Time, buf []byte, limit int) (out []byte, segSize int) {
 	limit = min(max(limit, 1), maxTrain)
+	c.timers.now = now
 	c.ackCache = c.ackCache[:0]
 	for n := 0; n < limit; n++ {
 		before := len(buf)
@@ -340,11 +341,7 @@ func (c *Conn) ackTold(now Time, told bool) {
 // ackDue reports whether an ack has to leave by itself: its time has come, or
 // data datagrams could not carry all ranges for a while.
 func (c *Conn) ackDue(now Time) bool {
-	a := &c.acks
-	if !c.established() || !a.any || c.state == StateHandshake {
-		return false
-	}
-	return a.deadline <= now || a.truncated && now.sub(a.fullAt) >= fullAckInterval
+	return c.established() && c.state != StateHandshake && c.acks.due() <= now
 }
 
 func (c *Conn) appendAckOnly(now Time, b []byte) []byte {

@@ -251,6 +251,7 @@ type echoLoad struct {
 	measure time.Duration
 	clients int
 	config  func(*Config)
+	inspect func(*Conn) // of each side, when the run is over
 }
 
 // runEcho keeps window messages of one session in flight, as the benchmark
@@ -300,6 +301,10 @@ func runEcho(t testing.TB, l echoLoad) echoResult {
 		s.runFor(l.measure)
 		wireBytes += client.sentBytes + server.sentBytes - before
 		res.client, res.server = client.c.Stats(), server.c.Stats()
+		if l.inspect != nil {
+			l.inspect(client.c)
+			l.inspect(server.c)
+		}
 	}
 	slices.Sort(rtts)
 	n := len(rtts)

@@ -23,6 +23,7 @@ type timers struct {
 	at      [timerCount]Time
 	pacing  Time // set by the output path when a packet has to wait
 	pending Time // the deadline given to the driver
+	now     Time // of the latest call
 }
 
 // NextTimeout returns when HandleTimeout has to be called, if nothing else
@@ -39,12 +40,13 @@ func (c *Conn) NextTimeout() (at Time, ok bool) {
 	for _, d := range t.at {
 		at = min(at, d)
 	}
-	t.pending = at
+	// A deadline that had passed when it was asked for makes nobody late.
+	t.pending = max(at, t.now)
 	return at, at != never
 }
 
 func (c *Conn) setDeadlines(t *timers) {
-	t.at[timerAck] = c.acks.deadline
+	t.at[timerAck] = c.acks.due()
 	t.at[timerPacing] = t.pacing
 	switch c.state {
 	case StateHandshake:
@@ -76,6 +78,7 @@ func (c *Conn) HandleTimeout(now Time) {
 		return
 	}
 	t := &c.timers
+	t.now = now
 	if t.pending <= now {
 		c.loss.observeLateness(now.sub(t.pending), &c.rtt)
 	}
