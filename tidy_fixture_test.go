@@ -148,6 +148,10 @@ func g() {
 			"netem/a.go": "package netem\n\nimport \"math/rand/v2\"\n\nvar (\n\tr *rand.Rand = rand.New(rand.NewPCG(1, 2))\n\tn = rand.IntN(3)\n)\n",
 			"netem/b.go": "package netem\n\nimport \"math/rand\"\n\nvar (\n\tm = rand.Intn(3)\n\ts rand.Source\n)\n",
 		}, []string{"netem/a.go:7", "netem/b.go:6"}},
+		{"pure", "vocabulary of net in the root package only", map[string]string{
+			"a.go":     "package arknet\n\nimport \"net\"\n\nvar (\n\te       = net.ErrClosed\n\ta net.Addr\n\td       = net.Dial\n)\n",
+			"fec/a.go": "package fec\n\nimport \"net\"\n\nvar e = net.ErrClosed\n",
+		}, []string{"a.go:8", "fec/a.go:3"}},
 		{"pure", "tests and other packages are free", map[string]string{
 			"internal/arq/a_test.go": "package arq\n\nimport \"time\"\n\nvar t = time.Now()\n",
 			"rudp/a.go":              "package rudp\n\nimport (\n\t\"net\"\n\t\"time\"\n)\n\nvar t, c = time.Now(), net.Conn(nil)\n\nfunc f() { go f() }\n",
@@ -303,7 +307,8 @@ func testFixtures() []fixture {
 			"internal/hrtime/wake_linux.go":  "package hrtime\n",
 			"internal/hrtime/wake_other.go":  "package hrtime\n",
 			"internal/udpio/b_linux_386.go":  "package udpio\n",
-			"internal/udpio/b_linux_test.go": "package udpio\n",
+			"internal/udpio/b_other_test.go": "package udpio\n",
+			"netem/b_linux_test.go":          "package netem\n",
 		}, []string{"loop/poll_linux.go:1", "internal/udpio/b_linux_386.go:1"}},
 	}
 }

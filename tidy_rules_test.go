@@ -81,6 +81,12 @@ var impureImports = []string{
 // pureExceptions are imports that impureImports covers and that do no IO.
 var pureExceptions = []string{"net/netip"}
 
+// pureVocabulary are the names of impure packages that a pure package may use
+// all the same, by its directory: errors and interfaces that callers test for.
+var pureVocabulary = map[string]map[string][]string{
+	".": {"net": {"ErrClosed", "Error", "Addr"}, "os": {"ErrDeadlineExceeded"}},
+}
+
 // checkPure keeps clock, goroutines, select, the operating system and unseeded
 // randomness out of the pure packages. Their tests may use what they like.
 func checkPure(tr *tree) (out []finding) {
@@ -93,7 +99,14 @@ func checkPure(tr *tree) (out []finding) {
 			impure := slices.ContainsFunc(impureImports, func(p string) bool {
 				return ipath == p || strings.HasSuffix(p, "/") && strings.HasPrefix(ipath, p)
 			})
-			if impure && !slices.Contains(pureExceptions, ipath) {
+			vocabulary, some := pureVocabulary[f.dir][ipath]
+			switch {
+			case !impure || slices.Contains(pureExceptions, ipath):
+			case some:
+				f.calls(ipath, func(n string) bool { return !slices.Contains(vocabulary, n) }, func(pos token.Pos, name string) {
+					out = append(out, tr.at(pos, "pure package %s must not use %s", f.dir, name))
+				})
+			default:
 				out = append(out, tr.at(imp.Pos(), "pure package %s must not import %s", f.dir, ipath))
 			}
 			if imp.Name != nil && imp.Name.Name == "." {
@@ -240,17 +253,24 @@ func checkFuncSize(tr *tree, long map[string]int) (out []finding) {
 	return out
 }
 
-// checkPlatformPairs wants an x_other.go beside each x_linux.go and
-// x_linux_arch.go, so that every package builds everywhere.
+// checkPlatformPairs wants an x_other.go in each package that has an x_linux.go,
+// so that every package builds everywhere: the fallback of one or more files.
 func checkPlatformPairs(tr *tree) (out []finding) {
-	for _, f := range tr.gofiles {
-		stem, _, linux := strings.Cut(strings.TrimSuffix(f.path, ".go"), "_linux")
-		if !linux || f.test {
-			continue
+	dirs, byDir := tr.dirs()
+	for _, dir := range dirs {
+		var first *goFile
+		other := false
+		for _, f := range byDir[dir] {
+			switch {
+			case f.test:
+			case strings.HasSuffix(f.path, "_other.go"):
+				other = true
+			case first == nil && strings.Contains(path.Base(f.path), "_linux"):
+				first = f
+			}
 		}
-		other := stem + "_other.go"
-		if _, ok := tr.texts[other]; !ok {
-			out = append(out, tr.at(f.ast.Package, "has no counterpart %s for the other systems", other))
+		if first != nil && !other {
+			out = append(out, tr.at(first.ast.Package, "has no counterpart x_other.go for the other systems"))
 		}
 	}
 	return out
