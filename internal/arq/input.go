@@ -112,7 +112,9 @@ func (c *Conn) handleData(now Time, b, whole []byte) (id wire.SymbolID, accepted
 	}
 	id = wire.SymbolID(wire.Expand24(truncated, uint64(c.recv.next)))
 	if c.state >= StateClosing {
-		return id, true
+		// Nobody will read it, so the peer must not believe that it is held.
+		c.drop(now, &c.stats.Dropped.Stale, whole)
+		return id, false
 	}
 	if c.recv.contains(id) {
 		c.stats.Dropped.OldSymbol++
@@ -240,7 +242,7 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 	}
 	var rtt time.Duration
 	if newBytes > 0 {
-		rtt = max(now.sub(newestAt), 1)
+		rtt = min(max(now.sub(newestAt), 1), maxRTT)
 		if newest == highest {
 			rtt = max(rtt-min(a.Delay, rtt/2), 1)
 			if !hadAcked || highest > before {
@@ -250,7 +252,7 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 	}
 	c.symbolsKnown(a)
 	if newBytes > 0 {
-		c.ptoCount = 0
+		c.ptoCount, c.probes = 0, 0
 		c.ackedBytes += uint64(newBytes)
 		c.cc.OnAck(now, AckSample{
 			Bytes: newBytes, RTT: rtt, MinRTT: c.rtt.min, Smoothed: c.rtt.smoothed,
@@ -301,22 +303,18 @@ func (c *Conn) symbolsKnown(a *wire.Ack) {
 			c.send.markKnown(id)
 		}
 	}
-	full := c.blocked
 	if c.send.advance() {
 		c.events |= EventAcked
 	}
-	if full && c.hasQueueRoom() {
-		c.writableAgain()
-	}
 }
 
-func (c *Conn) hasQueueRoom() bool {
-	return c.send.queued < max(c.cfg.SendQueued/2, 1) && c.send.queuedBytes < max(c.cfg.SendQueue/2, 1)
-}
-
+// writableAgain tells an application that saw a full queue once half of it has
+// left.
 func (c *Conn) writableAgain() {
-	c.blocked = false
-	c.events |= EventWritable
+	if c.blocked && c.send.queued < max(c.cfg.SendQueued/2, 1) && c.send.queuedBytes < max(c.cfg.SendQueue/2, 1) {
+		c.blocked = false
+		c.events |= EventWritable
+	}
 }
 
 // detectLosses declares packets lost whose tolerance is over.

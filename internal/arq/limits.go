@@ -61,6 +61,14 @@ const (
 	// closeTries is how often an unanswered CLOSE is sent.
 	closeTries = 5
 
+	// oversleep is how late a wake-up has to be to mean that the whole process
+	// was stopped.
+	oversleep = 1 * time.Second
+
+	// maxRTT bounds the samples of a session that slept or was cut off for
+	// hours, and with them all arithmetic on round trips.
+	maxRTT = 1 * time.Minute
+
 	// minRTTWindow is how long a lowest round trip is believed.
 	minRTTWindow = 10 * time.Second
 )

@@ -115,6 +115,7 @@ func (c *Conn) appendSymbol(now Time, b []byte, limit int) ([]byte, outcome) {
 		q.takeMissing()
 	default:
 		q.takeUnsent()
+		c.writableAgain()
 	}
 	start := len(b)
 	b = c.appendShortHeader(b, wire.Short{Ack: len(ack) > 0, Control: control, Payload: wire.PayloadData})

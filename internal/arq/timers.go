@@ -63,9 +63,7 @@ func (c *Conn) setDeadlines(t *timers) {
 	}
 	t.at[timerLoss] = c.lossDeadline()
 	t.at[timerProbe] = c.probeDeadline()
-	if c.cfg.KeepAlive > 0 {
-		t.at[timerKeepAlive] = max(c.lastHeard, c.lastSent, c.lastProbe).add(c.cfg.KeepAlive)
-	}
+	t.at[timerKeepAlive] = c.keepAliveDeadline()
 	t.at[timerDeadPeer] = c.deadPeerDeadline()
 	if c.cfg.IdleTimeout > 0 && c.state == StateOpen {
 		t.at[timerIdle] = c.lastMessage.add(c.cfg.IdleTimeout)
@@ -80,7 +78,14 @@ func (c *Conn) HandleTimeout(now Time) {
 	t := &c.timers
 	t.now = now
 	if t.pending <= now {
-		c.loss.observeLateness(now.sub(t.pending), &c.rtt)
+		late := now.sub(t.pending)
+		c.loss.observeLateness(late, &c.rtt)
+		if late > oversleep {
+			// The process stood still. What the peer sent meanwhile may wait in
+			// the socket: it gets another chance.
+			c.lastHeard = max(c.lastHeard, now.add(-c.cfg.DeadPeerTimeout/2))
+			c.awaiting = max(c.awaiting, c.lastHeard)
+		}
 	}
 	if t.pacing <= now {
 		t.pacing = never
@@ -105,9 +110,22 @@ func (c *Conn) HandleTimeout(now Time) {
 	case c.cfg.IdleTimeout > 0 && c.state == StateOpen && now.sub(c.lastMessage) >= c.cfg.IdleTimeout:
 		c.fail(ErrIdleTimeout)
 		c.sendClose(now, true, CodeIdle, "idle")
-	case c.cfg.KeepAlive > 0 && now.sub(max(c.lastHeard, c.lastSent, c.lastProbe)) >= c.cfg.KeepAlive:
+	case now >= c.keepAliveDeadline():
 		c.pingDue, c.lastProbe = true, now
 	}
+}
+
+// keepAliveDeadline is when a PING leaves. Whatever the interval, the peer gets
+// half the dead-peer time to answer.
+func (c *Conn) keepAliveDeadline() Time {
+	d := c.cfg.KeepAlive
+	if d <= 0 {
+		return never
+	}
+	if c.cfg.DeadPeerTimeout > 0 {
+		d = min(d, c.cfg.DeadPeerTimeout/2)
+	}
+	return max(c.lastHeard, c.lastSent, c.lastProbe).add(d)
 }
 
 // deadPeerDeadline is when the peer counts as gone. With keepalive both sides
