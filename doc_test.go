@@ -79,8 +79,16 @@ func checkDependenciesDoc(tr *tree) (out []finding) {
 	return sorted(out)
 }
 
+// tableRow matches a row of docs/architecture.md: the directory of a package and
+// the cell with its imports of ours.
+var tableRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|[^|]*\\| ([^|]*) \\|$")
+
+// codeSpan matches a code span of a document.
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
 // checkArchitectureDoc wants one row in docs/architecture.md per package, with
-// its directory ("." for the root package), and no row for what does not exist.
+// its directory ("." for the root package) and its imports of ours, and no row
+// for what does not exist.
 func checkArchitectureDoc(tr *tree) (out []finding) {
 	doc, ok := tr.texts[architectureDoc]
 	if !ok {
@@ -93,12 +101,38 @@ func checkArchitectureDoc(tr *tree) (out []finding) {
 			out = append(out, tr.at(byDir[dir][0].ast.Package, "package %s has no row in %s", dir, architectureDoc))
 		}
 	}
-	for row, line := range rows {
-		if _, module := tr.texts[row+"/go.mod"]; !module && byDir[row] == nil {
+	for _, m := range tableRow.FindAllStringSubmatchIndex(doc, -1) {
+		row, cell, line := doc[m[2]:m[3]], doc[m[4]:m[5]], lineOf(doc, m[0])
+		if _, module := tr.texts[row+"/go.mod"]; module || slices.Contains(allowedImports[row], anyPackage) && byDir[row] != nil {
+			continue
+		}
+		if byDir[row] == nil {
 			out = append(out, finding{architectureDoc, line, row + " is no package of this module"})
+			continue
+		}
+		var listed []string
+		for _, span := range codeSpan.FindAllStringSubmatch(cell, -1) {
+			listed = append(listed, span[1])
+		}
+		slices.Sort(listed)
+		if used := ownImports(byDir[row]); !slices.Equal(listed, used) {
+			out = append(out, finding{architectureDoc, line, fmt.Sprintf("%s imports %v, not %v", row, used, listed)})
 		}
 	}
 	return sorted(out)
+}
+
+// ownImports returns the packages of ours that files import, tests left out.
+func ownImports(files []*goFile) (out []string) {
+	for _, f := range files {
+		for _, imp := range f.ast.Imports {
+			if dir, own := ownPackage(importPath(imp)); own && !f.test && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // fencedBlock matches a fenced block of a document: its language and its text.

@@ -359,8 +359,13 @@ require example.com/one v1.0.0
 		{"dependencies-doc", "no document", map[string]string{"go.mod": gomod}, []string{dependenciesDoc + ":1"}},
 		{"architecture-doc", "missing and stale rows", map[string]string{
 			"a.go": "package arknet\n", "fec/a.go": "package fec\n", "fec/b.go": "package fec\n", "compare/go.mod": "module compare\n",
-			architectureDoc: "| `.` | root |\n| `loop` | planned |\n| `compare` | nested |\n",
+			architectureDoc: "| `.` | root | none |\n| `loop` | planned | none |\n| `compare` | nested | `bench` |\n",
 		}, []string{"fec/a.go:1", architectureDoc + ":2"}},
+		{"architecture-doc", "imports that changed", map[string]string{
+			"a.go": importing("arknet", "errors"), "udp/a.go": importing("udp", modulePath, modulePath+"/loop", "net"),
+			"ws/a.go": importing("ws", modulePath), "ws/a_test.go": importing("ws", modulePath+"/netem"), "cmd/arknet/a.go": importing("main", modulePath),
+			architectureDoc: "| `.` | root | none |\n| `udp` | u | `.` |\n| `ws` | w | `.` |\n| `cmd/arknet` | c | any |\n",
+		}, []string{architectureDoc + ":2"}},
 		{"architecture-doc", "no document", map[string]string{"a.go": "package arknet\n"}, []string{architectureDoc + ":1"}},
 		{"readme-commands", "CI runs all", map[string]string{
 			ciScript: run, readme: block(testCommand) + block("go run ./cmd/arknet bench rudp  # under a minute", "# then", "cd compare && go run . rudp") + "```go\nx\n```\n",
