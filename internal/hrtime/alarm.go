@@ -30,6 +30,10 @@ type timer interface {
 	// wait blocks until the timer rings, or a little less; false after close.
 	wait() bool
 
+	// rest makes the timer quiet until the next arm. It is called by the
+	// goroutine that waits, and excludes arm and close.
+	rest()
+
 	close() error
 
 	precise() bool
@@ -92,6 +96,7 @@ func (a *Alarm) rang() bool {
 	defer a.mu.Unlock()
 	a.armed = never
 	if a.want == never || a.closed {
+		a.timer.rest()
 		return false
 	}
 	if int64(time.Since(a.base)) < a.want {

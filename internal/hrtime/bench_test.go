@@ -1,16 +1,16 @@
 package hrtime
 
 import (
+	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
 
 // BenchmarkLateness reports how late a wake-up after 100 us comes: of
 // time.Sleep, of a portable and of a precise alarm; in an idle process, and
-// beside goroutines that keep every P busy in short turns.
+// beside an echo over loopback that keeps every core busy.
 func BenchmarkLateness(b *testing.B) {
 	const d = 100 * time.Microsecond
 	sleepers := []struct {
@@ -31,11 +31,10 @@ func BenchmarkLateness(b *testing.B) {
 		for _, s := range sleepers {
 			b.Run("load="+load+"/by="+s.name, func(b *testing.B) {
 				if load == "busy" {
-					defer keepBusy()()
+					defer keepBusy(b)()
 				}
 				sleep := s.sleep(b)
 				late := make([]time.Duration, 0, 1<<16)
-				b.ReportAllocs()
 				for b.Loop() {
 					start := time.Now()
 					sleep()
@@ -59,27 +58,45 @@ func alarmSleep(b *testing.B, a *Alarm, d time.Duration) func() {
 	}
 }
 
-// keepBusy passes tokens between goroutines, so that there is always one to
-// run, as in a process that echoes at full speed.
-func keepBusy() (stop func()) {
+// keepBusy echoes datagrams between goroutines over loopback sockets, so that
+// there is always one to run, as in a process that serves at full speed.
+func keepBusy(b *testing.B) (stop func()) {
 	var wg sync.WaitGroup
-	var end atomic.Bool
-	for range 8 {
-		ping, pong := make(chan int), make(chan int)
-		wg.Go(func() {
-			defer close(ping)
-			for !end.Load() {
-				ping <- 1
-				<-pong
-			}
-		})
-		wg.Go(func() {
-			for range ping {
-				pong <- 1
-			}
-		})
+	var conns []net.PacketConn
+	listen := func() net.PacketConn {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		conns = append(conns, c)
+		return c
 	}
-	return func() { end.Store(true); wg.Wait() }
+	echo := func(c net.PacketConn) {
+		buf := make([]byte, 1200)
+		for {
+			n, from, err := c.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = c.WriteTo(buf[:n], from)
+		}
+	}
+	for range 8 {
+		client, server := listen(), listen()
+		wg.Go(func() { echo(client) })
+		wg.Go(func() { echo(server) })
+		for range 8 { // datagrams in flight
+			if _, err := client.WriteTo(make([]byte, 1200), server.LocalAddr()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return func() {
+		for _, c := range conns {
+			c.Close()
+		}
+		wg.Wait()
+	}
 }
 
 // BenchmarkSet measures a deadline that moves: later (no system call), and

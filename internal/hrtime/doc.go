@@ -6,8 +6,9 @@
 // process wakes from time.Sleep(100 * time.Microsecond) after a full
 // millisecond. An [Alarm] of [NewAlarm] is a timerfd read through the runtime's
 // poller instead: the kernel wakes the poller at the nanosecond asked for, and
-// the goroutine runs about ten microseconds later. On other systems NewAlarm
-// gives the same Alarm over time.Timer.
+// the goroutine runs about twenty microseconds later. In a busy process, which
+// seldom polls, a timer of the runtime set to the same time takes over. On other
+// systems NewAlarm gives the same Alarm over time.Timer.
 //
 // An Alarm is made for a loop that computes its next deadline anew on every
 // turn, while other goroutines may move it forward:

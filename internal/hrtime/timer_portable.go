@@ -27,6 +27,8 @@ func (p *portableTimer) wait() bool {
 	}
 }
 
+func (p *portableTimer) rest() {}
+
 func (p *portableTimer) close() error {
 	p.t.Stop()
 	close(p.done)
