@@ -79,7 +79,7 @@ type Environment struct {
 	Start time.Time `json:"start"` // UTC
 	End   time.Time `json:"end"`   // UTC
 
-	SocketBuffers SocketBuffers `json:"socket_buffers"`
+	SocketBuffers SocketBuffers `json:"socket_buffers"` // of the endpoints
 }
 
 // SocketBuffers are the sizes that the operating system granted, in bytes as it
@@ -91,8 +91,6 @@ type SocketBuffers struct {
 	ClientReadMax  int `json:"client_read_max"`
 	ClientWriteMin int `json:"client_write_min"`
 	ClientWriteMax int `json:"client_write_max"`
-	RelayRead      int `json:"relay_read"`
-	RelayWrite     int `json:"relay_write"`
 }
 
 // Round is one measured run.
@@ -105,8 +103,8 @@ type Round struct {
 
 	Metrics
 
-	Relay  Relay  `json:"relay"`
-	Errors Errors `json:"errors"`
+	Relay  Relay  `json:"relay"`  // of the measured phase
+	Errors Errors `json:"errors"` // of the whole round
 
 	// Failure is the first thing that went wrong, in words.
 	Failure string `json:"failure,omitempty"`
@@ -160,9 +158,9 @@ type Metrics struct {
 	RelayRoutePeakSum uint64 `json:"relay_route_peak_sum_bytes"`
 	PeakRSS           uint64 `json:"peak_rss_bytes"` // high-water mark of the process so far
 
-	ParityMaxPercent         float64 `json:"parity_max_percent"` // parity of data, largest seen
-	ParityMaxShards          uint64  `json:"parity_max_shards"`  // block codes only
-	ParityBudgetBoundPercent float64 `json:"parity_budget_bound_percent"`
+	ParityMaxPercent         float64 `json:"parity_max_percent"`          // parity of data, largest seen
+	ParityMaxShards          uint64  `json:"parity_max_shards"`           // block codes only
+	ParityBudgetBoundPercent float64 `json:"parity_budget_bound_percent"` // wanted parity that the budget forbade
 
 	// RealizedLossPercent is the share of datagrams that the impairment dropped.
 	RealizedLossPercent float64 `json:"realized_loss_percent"`
@@ -209,6 +207,6 @@ type Errors struct {
 	DrainTimeouts          uint64 `json:"drain_timeouts"` // clients that did not drain in time
 	Server                 uint64 `json:"server"`         // failures of the serving side
 	Exceptions             uint64 `json:"exceptions"`     // panics
-	Relay                  uint64 `json:"relay"`          // socket errors of the relay
-	RelayOverflow          uint64 `json:"relay_overflow"` // datagrams beyond the capacity of a route
+	Relay                  uint64 `json:"relay"`          // datagrams that the relay could not send, clients that it refused
+	RelayOverflow          uint64 `json:"relay_overflow"` // datagrams beyond the capacity of a route or of the relay's sockets
 }

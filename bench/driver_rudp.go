@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/openarkstudio/arknet-go"
+	"github.com/openarkstudio/arknet-go/rudp"
+)
+
+// RUDP returns the driver of package rudp. A nil config stands for its defaults.
+func RUDP(cfg *rudp.Config) (Driver, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	d := &rudpDriver{}
+	if cfg != nil {
+		d.cfg = *cfg
+	}
+	return d, nil
+}
+
+type rudpDriver struct {
+	cfg rudp.Config
+}
+
+func (d *rudpDriver) Name() string { return "rudp" }
+
+func (d *rudpDriver) Capabilities() Capabilities {
+	return Capabilities{
+		Reliable:    true,
+		Ordered:     true,
+		Completions: true,
+		Handshake:   true,
+		MaxMessage:  d.cfg.Limits.WithDefaults().MaxMessage,
+	}
+}
+
+func (d *rudpDriver) Listen(_ context.Context, address string) (Listener, error) {
+	l, err := rudp.Listen("udp", address, &d.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &rudpListener{l}, nil
+}
+
+func (d *rudpDriver) Dial(ctx context.Context, address string) (Conn, error) {
+	c, err := rudp.Dial(ctx, "udp", address, &d.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newRUDPConn(c), nil
+}
+
+type rudpListener struct{ l *rudp.Listener }
+
+func (l *rudpListener) Accept(ctx context.Context) (Conn, error) {
+	c, err := l.l.AcceptConn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newRUDPConn(c), nil
+}
+
+func (l *rudpListener) Addr() net.Addr { return l.l.Addr() }
+func (l *rudpListener) Close() error   { return l.l.Close() }
+
+func (l *rudpListener) SocketBuffers() (read, write int) {
+	s := l.l.Stats()
+	return s.ReadBuffer, s.WriteBuffer
+}
+
+// rudpConn adds to a session a send that both waits for room and completes.
+type rudpConn struct {
+	c    *rudp.Conn
+	room chan struct{} // has a value after a completion
+
+	mu   sync.Mutex
+	free []*rudpSend
+}
+
+// rudpSend is the completion of one message. They are used again.
+type rudpSend struct {
+	conn *rudpConn
+	due  atomic.Bool
+	done func(error)
+	call func(error)
+}
+
+func newRUDPConn(c *rudp.Conn) *rudpConn {
+	return &rudpConn{c: c, room: make(chan struct{}, 1)}
+}
+
+func (c *rudpConn) take(done func(error)) *rudpSend {
+	c.mu.Lock()
+	var s *rudpSend
+	if n := len(c.free); n > 0 {
+		s = c.free[n-1]
+		c.free = c.free[:n-1]
+	}
+	c.mu.Unlock()
+	if s == nil {
+		s = &rudpSend{conn: c}
+		s.call = s.complete
+	}
+	s.done = done
+	s.due.Store(true)
+	return s
+}
+
+func (c *rudpConn) put(s *rudpSend) {
+	c.mu.Lock()
+	c.free = append(c.free, s)
+	c.mu.Unlock()
+}
+
+func (s *rudpSend) complete(err error) {
+	done := s.done
+	if s.due.Swap(false) {
+		s.conn.put(s)
+	} // else it came twice, and done has to hear of it
+	if done != nil {
+		done(err)
+	}
+	signal(s.conn.room)
+}
+
+// signal wakes one waiter, now or when it comes.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (c *rudpConn) TrySend(msg []byte, done func(error)) (bool, error) {
+	s := c.take(done)
+	err := c.c.SendFunc(msg, s.call)
+	if err == nil {
+		return true, nil
+	}
+	if s.due.Swap(false) {
+		c.put(s)
+	}
+	if errors.Is(err, arknet.ErrQueueFull) {
+		return false, nil
+	}
+	return false, err
+}
+
+func (c *rudpConn) Send(ctx context.Context, msg []byte, done func(error)) error {
+	for {
+		sent, err := c.TrySend(msg, done)
+		if sent || err != nil {
+			return err
+		}
+		// What fills the queue will be acknowledged or fail.
+		select {
+		case <-c.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (c *rudpConn) Receive(ctx context.Context, buf []byte) ([]byte, error) {
+	return c.c.AppendMessage(ctx, buf[:0])
+}
+
+func (c *rudpConn) Drain(ctx context.Context) error { return c.c.Flush(ctx) }
+func (c *rudpConn) Close() error                    { return c.c.Close() }
+
+func (c *rudpConn) Stats() Stats {
+	s := c.c.Stats()
+	return Stats{
+		SentDatagrams:     s.DatagramsSent,
+		SentBytes:         s.BytesSent,
+		ReceivedDatagrams: s.DatagramsReceived,
+		ReceivedBytes:     s.BytesReceived,
+		Retransmitted:     s.Retransmitted,
+	}
+}
+
+func (c *rudpConn) SocketBuffers() (read, write int) {
+	s := c.c.SocketStats()
+	return s.ReadBuffer, s.WriteBuffer
+}

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openarkstudio/arknet-go/bench/record"
+	"github.com/openarkstudio/arknet-go/netem"
+	"github.com/openarkstudio/arknet-go/rudp"
+)
+
+// onLoopback is a short run over real sockets and the real relay. Nothing in it
+// depends on how fast the machine is.
+func onLoopback(workload Workload) Config {
+	cfg := Standard()
+	cfg.Workload = workload
+	cfg.Profile, cfg.Impairment = "none", netem.Config{}
+	cfg.Clients = 2
+	cfg.Warmup = 20 * time.Millisecond
+	cfg.Duration = 100 * time.Millisecond
+	cfg.Rounds = 1
+	return cfg
+}
+
+func mustRun(t *testing.T, d Driver, cfg Config) *record.Result {
+	t.Helper()
+	r, err := Run(t.Context(), d, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Validate(); err != nil {
+		t.Error(err)
+	}
+	if !r.OK {
+		t.Fatalf("errors: %v; %s", r.Errors, r.Rounds[0].Failure)
+	}
+	if r.Median.RoundTrips == 0 {
+		t.Error("no round trips")
+	}
+	return r
+}
+
+func TestRawUDPOnLoopback(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		cfg := onLoopback(Echo)
+		cfg.IPv6 = v6
+		r := mustRun(t, RawUDP(), cfg)
+		if got := r.Median.WireOverheadPercent; got != 0 {
+			t.Errorf("overhead %v %% without any header", got)
+		}
+		if r.Median.SendCompletions != 2*r.Median.RoundTrips {
+			t.Errorf("%d completions for %d round trips", r.Median.SendCompletions, r.Median.RoundTrips)
+		}
+		if r.Rounds[0].Relay.Routes != 2 {
+			t.Errorf("%d routes", r.Rounds[0].Relay.Routes)
+		}
+	}
+}
+
+func TestRUDPOnLoopback(t *testing.T) {
+	d, err := RUDP(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workload := range Workloads() {
+		t.Run(string(workload), func(t *testing.T) {
+			r := mustRun(t, d, onLoopback(workload))
+			m := r.Median
+			if m.WireOverheadPercent <= 0 {
+				t.Errorf("overhead %v %%", m.WireOverheadPercent)
+			}
+			if workload == Echo && m.SendCompletions != 2*m.RoundTrips {
+				t.Errorf("%d completions for %d round trips", m.SendCompletions, m.RoundTrips)
+			}
+		})
+	}
+	t.Run("lossy path", func(t *testing.T) {
+		cfg := Standard()
+		cfg.Warmup, cfg.Duration, cfg.Rounds = 100*time.Millisecond, 400*time.Millisecond, 1
+		r := mustRun(t, d, cfg)
+		if r.Median.RealizedLossPercent == 0 || r.Median.ARQRetransmitted == 0 {
+			t.Errorf("loss %v %%, retransmitted %v", r.Median.RealizedLossPercent, r.Median.ARQRetransmitted)
+		}
+	})
+	t.Run("large window", func(t *testing.T) {
+		cfg := onLoopback(Echo)
+		cfg.Payload, cfg.Window = 16384, 64
+		mustRun(t, d, cfg)
+	})
+}
+
+func TestRUDPRefusesABadConfig(t *testing.T) {
+	if _, err := RUDP(&rudp.Config{MTU: 1}); err == nil || !strings.Contains(err.Error(), "MTU") {
+		t.Errorf("error = %v", err)
+	}
+}
