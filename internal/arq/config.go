@@ -10,8 +10,12 @@ import (
 // Retransmit names what repairs a loss.
 type Retransmit uint8
 
-// RetransmitSingle sends each lost symbol again, once per loss.
-const RetransmitSingle Retransmit = 0
+const (
+	// RetransmitSingle sends each lost symbol again, once per loss.
+	RetransmitSingle Retransmit = iota
+	// RetransmitCoded adds one repair over the lost symbols of each round.
+	RetransmitCoded
+)
 
 // Config fixes one side of a session. NewClient and NewServer expect every
 // field to be set as its comment says; package rudp applies the defaults.
@@ -29,6 +33,8 @@ type Config struct {
 	MaxMessage  int    // longest message sent or accepted
 	Memory      Budget // shared receive memory, nil = unlimited
 
+	FEC        FECConfig
+	Retransmit Retransmit
 	Congestion Controller // nil = Copa
 	MaxRate    int        // most bytes per second, 0 = unlimited
 	MinRate    int        // bytes per second sent whatever the controller says, 0 = none

@@ -53,6 +53,8 @@ type Conn struct {
 	handshake handshake
 	send      sendQueue
 	recv      recvQueue
+	repairs   repairSender
+	restorer  restorer
 	acks      ackState
 	sent      sentLog
 	loss      lossState
@@ -124,6 +126,7 @@ func newConn(now Time, cfg Config) *Conn {
 	c.lastHeard, c.lastMessage, c.lastSent = now, now, now
 	c.acks.deadline = never
 	c.timers.pacing = never
+	c.repairs.flushAt = never
 	c.closing.retryAt = never
 	return c
 }

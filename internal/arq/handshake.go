@@ -39,6 +39,13 @@ func (c *Conn) startHandshake(now Time) {
 		MaxMessage:   uint64(c.cfg.MaxMessage),
 		MaxDatagram:  wire.MaxRecordLen,
 	}
+	if c.cfg.FEC.Retain > 0 {
+		p.MaxRepairSpan = wire.MaxRepairSpan
+		p.MaxRepairHeld = uint64(c.cfg.FEC.Retain)
+		if c.cfg.FEC.Policy != FECOff || c.cfg.Retransmit == RetransmitCoded {
+			p.SendsRepairs = 1
+		}
+	}
 	body := wire.AppendParams(nil, &p)
 	h.out = append(binary.BigEndian.AppendUint16(nil, uint16(len(body))), body...)
 	h.startedAt = now
@@ -148,15 +155,17 @@ func (c *Conn) handleCrypto(now Time, h wire.Long, r wire.Record) error {
 	hs.done = true
 	c.peer = p
 	c.remoteID = h.Src
+	c.send.payload = min(c.send.payload, maxPayload(int(min(p.MaxDatagram, MaxMTU))))
 	if c.client {
 		c.key = wire.SessionKey(c.cfg.Nonce, p.Nonce)
-		c.send.payload = min(c.send.payload, maxPayload(int(min(p.MaxDatagram, MaxMTU))))
+		c.startCoding()
 		c.open(now)
 		// The server accepts the session once it hears us under its key.
 		c.pingDue = true
 		return nil
 	}
 	c.key = wire.SessionKey(p.Nonce, c.cfg.Nonce)
+	c.startCoding()
 	hs.due = true
 	return nil
 }

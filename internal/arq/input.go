@@ -84,8 +84,7 @@ func (c *Conn) handleShort(now Time, b []byte) {
 	case wire.PayloadData:
 		symbol, accepted = c.handleData(now, rest, b)
 	case wire.PayloadRepair:
-		c.drop(now, &c.stats.Dropped.Stale, b)
-		accepted = false
+		accepted = c.handleRepair(now, rest, b)
 	default:
 		if len(rest) > 0 {
 			c.drop(now, &c.stats.Dropped.Malformed, b)
@@ -120,20 +119,30 @@ func (c *Conn) handleData(now Time, b, whole []byte) (id wire.SymbolID, accepted
 		c.stats.Dropped.OldSymbol++
 		return id, true
 	}
+	if !c.acceptSymbol(now, id, payload, whole) {
+		return id, false
+	}
+	c.feedDecoder(now, id, payload)
+	return id, true
+}
+
+// acceptSymbol puts a symbol that is not held, received or restored, into the
+// queue. It reports whether the queue took it.
+func (c *Conn) acceptSymbol(now Time, id wire.SymbolID, payload, whole []byte) bool {
 	held := c.recv.ordered + uint64(c.recv.earlyBytes) + uint64(len(payload))
 	if id >= c.recv.next+wire.SymbolID(c.recv.limit) || held > c.flow.announced {
 		c.drop(now, &c.stats.Dropped.Window, whole)
-		return id, false
+		return false
 	}
 	if !c.reserve(len(payload)) {
 		c.drop(now, &c.stats.Dropped.Memory, whole)
-		return id, false
+		return false
 	}
 	readable, before := c.Readable(), c.recv.received
 	if err := c.recv.accept(id, payload); err != nil {
 		c.drop(now, &c.stats.Dropped.Malformed, whole)
 		c.abort(now, &CloseError{Code: CodeProtocolError, Reason: err.Error(), Transport: true})
-		return id, false
+		return false
 	}
 	if c.recv.received != before || c.recv.mode == modeStream {
 		c.lastMessage = now
@@ -142,7 +151,7 @@ func (c *Conn) handleData(now Time, b, whole []byte) (id wire.SymbolID, accepted
 	if !readable && c.Readable() || c.recv.fin {
 		c.events |= EventReadable
 	}
-	return id, true
+	return true
 }
 
 // handleRecords reads control records up to END, or to the end of the datagram
@@ -261,6 +270,7 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 		c.trace(TraceEvent{Kind: TraceCongestion, Time: now, Window: c.cc.Window(), InFlight: c.inFlight})
 	}
 	c.detectLosses(now)
+	c.recoverLosses(now, int(a.Equations))
 	c.forgetSent(now)
 	c.afterAck(now)
 }
@@ -305,6 +315,7 @@ func (c *Conn) symbolsKnown(a *wire.Ack) {
 	}
 	if c.send.advance() {
 		c.events |= EventAcked
+		c.repairs.advance(&c.send)
 	}
 }
 

@@ -79,8 +79,13 @@ func (c *Conn) appendSymbol(now Time, b []byte, limit int) ([]byte, outcome) {
 	switch {
 	case c.probes > 0 && q.unknownCount > 0:
 		id, probe = c.probeSymbol(), true
-	case len(q.missingIDs) > 0:
-		id = q.missingIDs[0]
+	case q.granted > 0:
+		id = q.nextGranted()
+	case c.repairs.owed > 0:
+		if out, r := c.appendRepair(now, b, limit); r != nothing || c.repairs.owed > 0 {
+			return out, r
+		}
+		return c.appendSymbol(now, b, limit)
 	case q.unsent < q.next:
 		id, again = q.unsent, false
 		if len(q.at(id).buf.Data) > c.sendRoom() {
@@ -110,12 +115,13 @@ func (c *Conn) appendSymbol(now Time, b []byte, limit int) ([]byte, outcome) {
 	case probe:
 		c.probes--
 		c.probed++
-		c.send.markNotMissing(id)
+		q.markNotMissing(id)
 	case again:
-		q.takeMissing()
+		q.markNotMissing(id)
 	default:
 		q.takeUnsent()
 		c.writableAgain()
+		c.sourceSent(now, id, body)
 	}
 	start := len(b)
 	b = c.appendShortHeader(b, wire.Short{Ack: len(ack) > 0, Control: control, Payload: wire.PayloadData})
@@ -247,6 +253,9 @@ func (c *Conn) count(now Time, b []byte, e TraceEvent) {
 	c.trace(e)
 }
 
+// windowOpen asks the congestion window.
+func (c *Conn) windowOpen(size int) bool { return c.inFlight+size <= c.cc.Window() }
+
 // maySend asks the congestion window, the pacer and the rate limit, and arms
 // the pacing timer when time alone is missing.
 func (c *Conn) maySend(now Time, size int) bool {
@@ -314,7 +323,8 @@ func (c *Conn) ackBlock(now Time, limit int) []byte {
 	if len(c.ackCache) == 0 {
 		a.age(now, c.rtt.smoothed)
 		a.truncated = !a.fill(now, c.recv.next, limit, &c.ackOut)
-		c.ackCache = wire.AppendAck(c.ackCache, &c.ackOut, len(c.ackOut.Ranges), 0)
+		c.fillRestored(limit)
+		c.ackCache = wire.AppendAck(c.ackCache, &c.ackOut, len(c.ackOut.Ranges), len(c.ackOut.Symbols))
 	}
 	return c.ackCache
 }
@@ -322,14 +332,15 @@ func (c *Conn) ackBlock(now Time, limit int) []byte {
 // shorterAck encodes as many ranges as fit, none at all if the first does not.
 func (c *Conn) shorterAck(now Time, room int) []byte {
 	n := len(c.ackOut.Ranges)
-	for n > 0 && wire.AckLen(&c.ackOut, n, 0) > room {
+	symbols := min(len(c.ackOut.Symbols), 1) // the lowest one matters most
+	for n > 0 && wire.AckLen(&c.ackOut, n, symbols) > room {
 		n--
 	}
 	c.acks.truncated = true
 	if n == 0 {
 		return nil
 	}
-	c.ackCache = wire.AppendAck(c.ackCache[:0], &c.ackOut, n, 0)
+	c.ackCache = wire.AppendAck(c.ackCache[:0], &c.ackOut, n, symbols)
 	return c.ackCache
 }
 
@@ -350,14 +361,16 @@ func (c *Conn) appendAckOnly(now Time, b []byte) []byte {
 	a := &c.acks
 	a.age(now, c.rtt.smoothed)
 	all := a.fill(now, c.recv.next, wire.MaxAckRanges, &c.ackOut)
+	c.fillRestored(wire.MaxAckRanges)
 	n := len(c.ackOut.Ranges)
 	room := c.cfg.MTU - wire.ShortHeaderLen - wire.ChecksumLen
-	for n > 1 && wire.AckLen(&c.ackOut, n, 0) > room {
+	symbols := len(c.ackOut.Symbols)
+	for n > 1 && wire.AckLen(&c.ackOut, n, symbols) > room {
 		n--
 	}
 	b = c.appendShortHeader(b, wire.Short{Ack: true})
 	number := c.ackNumber - 1
-	b = wire.AppendAck(b, &c.ackOut, n, 0)
+	b = wire.AppendAck(b, &c.ackOut, n, symbols)
 	b = wire.AppendChecksum(b, start, c.key)
 	a.truncated = false
 	a.told(now, all || n > dataAckRanges)

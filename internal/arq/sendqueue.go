@@ -17,7 +17,8 @@ type sourceSymbol struct {
 	live     int    // transmissions neither acked nor lost
 	sent     bool
 	known    bool // the peer is known to hold it
-	missing  bool // in the list of symbols to send again
+	missing  bool // no live copy is on its way; in missingIDs
+	granted  bool // missing, and to be sent again
 }
 
 // sendQueue packs messages into symbols and keeps the symbols until the peer
@@ -33,14 +34,15 @@ type sendQueue struct {
 	mode    directionMode
 	payload int // capacity of a symbol
 
-	messages     uint64 // accepted so far
-	acked        uint64 // acknowledged so far
-	queuedBytes  int    // application bytes not yet sent
-	queued       int    // messages not yet sent
-	sentBytes    uint64 // symbol bytes sent for the first time, all in all
-	inFlight     int    // symbol bytes sent and not known to be held
-	missingIDs   []wire.SymbolID
-	unknownCount int // symbols sent and not known to be held
+	messages     uint64          // accepted so far
+	acked        uint64          // acknowledged so far
+	queuedBytes  int             // application bytes not yet sent
+	queued       int             // messages not yet sent
+	sentBytes    uint64          // symbol bytes sent for the first time, all in all
+	inFlight     int             // symbol bytes sent and not known to be held
+	missingIDs   []wire.SymbolID // ascending
+	granted      int             // of them, how many are to be sent again
+	unknownCount int             // symbols sent and not known to be held
 }
 
 // directionMode is fixed by the first write and carried on the wire.
@@ -194,13 +196,17 @@ func (q *sendQueue) markKnown(id wire.SymbolID) {
 	q.markNotMissing(id)
 }
 
-// markNotMissing takes the symbol off the list of those to send again.
+// markNotMissing takes the symbol off the list of missing ones.
 func (q *sendQueue) markNotMissing(id wire.SymbolID) {
 	s := q.at(id)
 	if !s.missing {
 		return
 	}
 	s.missing = false
+	if s.granted {
+		s.granted = false
+		q.granted--
+	}
 	if i, ok := slices.BinarySearch(q.missingIDs, id); ok {
 		q.missingIDs = slices.Delete(q.missingIDs, i, i+1)
 	}
@@ -223,6 +229,16 @@ func (q *sendQueue) advance() bool {
 	return q.base != before
 }
 
+// firstUnknown is the oldest symbol that the peer is not known to hold, or the
+// next one to be sent.
+func (q *sendQueue) firstUnknown() wire.SymbolID {
+	id := q.base
+	for id < q.unsent && q.at(id).known {
+		id++
+	}
+	return id
+}
+
 // addMissing lists a symbol that has no live copy left on its way.
 func (q *sendQueue) addMissing(id wire.SymbolID) {
 	if id < q.base || id >= q.unsent {
@@ -237,12 +253,47 @@ func (q *sendQueue) addMissing(id wire.SymbolID) {
 	q.missingIDs = slices.Insert(q.missingIDs, i, id)
 }
 
-// takeMissing removes the oldest missing symbol from the list.
-func (q *sendQueue) takeMissing() wire.SymbolID {
-	id := q.missingIDs[0]
-	q.missingIDs = slices.Delete(q.missingIDs, 0, 1)
-	q.at(id).missing = false
-	return id
+// ungranted counts the missing symbols that are not yet to be sent again, and
+// names the first and the last of them.
+func (q *sendQueue) ungranted() (n int, first, last wire.SymbolID) {
+	if n = len(q.missingIDs) - q.granted; n == 0 {
+		return 0, 0, 0
+	}
+	found := false
+	for _, id := range q.missingIDs {
+		if q.at(id).granted {
+			continue
+		}
+		if !found {
+			first, found = id, true
+		}
+		last = id
+	}
+	return n, first, last
+}
+
+// grant lets the oldest n missing symbols be sent again.
+func (q *sendQueue) grant(n int) {
+	for _, id := range q.missingIDs {
+		if n == 0 {
+			return
+		}
+		if s := q.at(id); !s.granted {
+			s.granted = true
+			q.granted++
+			n--
+		}
+	}
+}
+
+// nextGranted is the oldest symbol that is to be sent again; there is one.
+func (q *sendQueue) nextGranted() wire.SymbolID {
+	for _, id := range q.missingIDs {
+		if q.at(id).granted {
+			return id
+		}
+	}
+	panic("BUG: no symbol is granted")
 }
 
 // release gives all buffers back.
@@ -255,6 +306,6 @@ func (q *sendQueue) release() {
 	}
 	q.base, q.unsent = q.next, q.next
 	q.queuedBytes, q.queued, q.inFlight, q.unknownCount = 0, 0, 0, 0
-	q.missingIDs, q.ring = nil, nil
+	q.missingIDs, q.granted, q.ring = nil, 0, nil
 	q.room = 0
 }

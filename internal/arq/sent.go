@@ -10,6 +10,7 @@ type sentPacket struct {
 	checksum  uint32 // as sent, to recognise a reset that quotes it
 	size      int32
 	payload   wire.PayloadType
+	span      uint8 // symbols from symbol on that a repair covers
 	carries   carriedRecords
 	acked     bool
 	lost      bool

@@ -19,6 +19,7 @@ type Stats struct {
 	MessagesAcked    uint64
 	MessagesReceived uint64 // complete and in order
 
+	Repairs RepairStats
 	Dropped DropStats
 
 	MinRTT, SmoothedRTT, LatestRTT, RTTVariance time.Duration
@@ -64,6 +65,7 @@ func (c *Conn) Stats() Stats {
 	s.ReceiveBuffered = c.recv.memory()
 	s.MessagesSent, s.MessagesAcked = c.send.messages, c.send.acked
 	s.MessagesReceived = c.recv.received
+	s.Repairs = c.repairStats()
 	s.Dropped.Discarded = c.recv.discarded
 	s.MissRate = float64(c.loss.missRate.rate) / missRateOne
 	return s

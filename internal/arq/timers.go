@@ -10,6 +10,7 @@ const (
 	timerLoss
 	timerProbe
 	timerPacing
+	timerRepair
 	timerHandshake
 	timerClose
 	timerKeepAlive
@@ -63,6 +64,7 @@ func (c *Conn) setDeadlines(t *timers) {
 	}
 	t.at[timerLoss] = c.lossDeadline()
 	t.at[timerProbe] = c.probeDeadline()
+	t.at[timerRepair] = c.repairs.flushAt
 	t.at[timerKeepAlive] = c.keepAliveDeadline()
 	t.at[timerDeadPeer] = c.deadPeerDeadline()
 	if c.cfg.IdleTimeout > 0 && c.state == StateOpen {
@@ -101,6 +103,8 @@ func (c *Conn) HandleTimeout(now Time) {
 		return
 	}
 	c.detectLosses(now)
+	c.recoverLosses(now, 0)
+	c.repairTimeout(now)
 	if now >= c.probeDeadline() {
 		c.probeTimeout(now)
 	}

@@ -25,6 +25,7 @@ type Params struct {
 	MaxDatagram   uint64 // longest datagram accepted, in bytes, at least MinDatagram
 	MaxRepairSpan uint64 // widest repair window that can be decoded; 0 = no repairs, please
 	MaxRepairHeld uint64 // bytes retained for decoding; informative
+	SendsRepairs  uint64 // 1 = this side may send repairs: keep what they may cover
 }
 
 type paramID uint64
@@ -37,7 +38,8 @@ const (
 	paramMaxDatagram   paramID = 5
 	paramMaxRepairSpan paramID = 6
 	paramMaxRepairHeld paramID = 7
-	paramLast                  = paramMaxRepairHeld
+	paramSendsRepairs  paramID = 8
+	paramLast                  = paramSendsRepairs
 )
 
 func (p *Params) number(id paramID) *uint64 {
@@ -54,6 +56,8 @@ func (p *Params) number(id paramID) *uint64 {
 		return &p.MaxRepairSpan
 	case paramMaxRepairHeld:
 		return &p.MaxRepairHeld
+	case paramSendsRepairs:
+		return &p.SendsRepairs
 	}
 	return nil
 }

@@ -1,0 +1,159 @@
+package arq
+
+import (
+	"github.com/openarkstudio/arknet-go/fec"
+	"github.com/openarkstudio/arknet-go/internal/wire"
+)
+
+// restorer is the receiving side of erasure coding.
+type restorer struct {
+	dec      *fec.Decoder
+	lastFed  Time
+	restored rangeSet // symbols restored above recv.next: acks have to name them
+	peak     int
+}
+
+// startRestorer sets the receiving side up if the peer may send repairs: what
+// its first repair covers has to be kept by then.
+func (c *Conn) startRestorer() {
+	if c.peer.SendsRepairs != 0 {
+		c.makeDecoder()
+	}
+}
+
+func (c *Conn) makeDecoder() {
+	if c.restorer.dec != nil || c.cfg.FEC.Retain == 0 {
+		return
+	}
+	const symbolBytes = MaxMTU
+	dec, err := fec.NewDecoder(fec.Config{
+		First: uint64(c.recv.next),
+		Epoch: c.repairEpoch(!c.client),
+		Limits: fec.Limits{
+			SymbolBytes: symbolBytes,
+			Span:        wire.MaxRepairSpan,
+			Bytes:       max(c.cfg.FEC.Retain, 4*symbolBytes),
+		},
+	})
+	if err != nil {
+		panic("BUG: decoder limits: " + err.Error())
+	}
+	c.restorer.dec = dec
+}
+
+// handleRepair takes a repair. It reports whether the packet may be
+// acknowledged.
+func (c *Conn) handleRepair(now Time, b, whole []byte) bool {
+	h, payload, err := wire.ParseRepair(b)
+	if err != nil {
+		c.drop(now, &c.stats.Dropped.Malformed, whole)
+		return false
+	}
+	if c.state >= StateClosing || c.cfg.FEC.Retain == 0 {
+		c.drop(now, &c.stats.Dropped.Stale, whole)
+		return false
+	}
+	first := wire.Expand24(h.First, uint64(c.recv.next))
+	if first+uint64(h.Span) > uint64(c.recv.next)+uint64(c.recv.limit) {
+		c.drop(now, &c.stats.Dropped.Window, whole)
+		return false
+	}
+	c.makeDecoder()
+	c.restorer.lastFed = now
+	c.restorer.dec.AddRepair(fec.Repair{First: first, Span: h.Span, Seed: h.Seed}, payload)
+	c.takeRestored(now)
+	return true
+}
+
+// feedDecoder tells the decoder of a symbol that arrived.
+func (c *Conn) feedDecoder(now Time, id wire.SymbolID, payload []byte) {
+	d := &c.restorer
+	if d.dec == nil {
+		return
+	}
+	d.lastFed = now
+	d.dec.AddSource(uint64(id), payload)
+	if d.dec.Rows() > 0 || c.recv.held > 0 {
+		c.takeRestored(now)
+		return
+	}
+	d.dec.Advance(uint64(c.recv.next))
+}
+
+// takeRestored puts restored symbols where received ones go.
+func (c *Conn) takeRestored(now Time) {
+	d := &c.restorer
+	for c.state < StateClosing {
+		id, data, ok := d.dec.Next()
+		if !ok {
+			break
+		}
+		if c.recv.contains(wire.SymbolID(id)) || !c.acceptSymbol(now, wire.SymbolID(id), data, data) {
+			continue
+		}
+		d.restored.add(id, id)
+		if extra := len(d.restored.r) - maxReceivedRanges; extra > 0 {
+			d.restored.dropFirst(extra)
+		}
+	}
+	d.restored.dropBelow(uint64(c.recv.next))
+	d.dec.Advance(uint64(c.recv.next))
+	c.noteRetained()
+}
+
+// fillRestored adds to the ack what packet numbers do not tell: equations held
+// and symbols restored, the lowest limit ranges.
+func (c *Conn) fillRestored(limit int) {
+	d := &c.restorer
+	if d.dec == nil {
+		return
+	}
+	c.ackOut.Equations = uint8(min(d.dec.Rows(), 255))
+	d.restored.dropBelow(uint64(c.recv.next))
+	for _, r := range d.restored.r[:min(len(d.restored.r), limit)] {
+		c.ackOut.Symbols = append(c.ackOut.Symbols, r)
+	}
+}
+
+// noteRetained keeps the peak of what coding holds.
+func (c *Conn) noteRetained() {
+	d := &c.restorer
+	d.peak = max(d.peak, c.retainedBytes())
+}
+
+func (c *Conn) retainedBytes() int {
+	n := 0
+	if c.repairs.enc != nil {
+		n += c.repairs.enc.Stats().Bytes
+	}
+	if c.restorer.dec != nil {
+		n += c.restorer.dec.Stats().Bytes
+	}
+	return n
+}
+
+// repairStats merges what both directions counted.
+func (c *Conn) repairStats() RepairStats {
+	s := c.repairs.stats
+	if d := c.restorer.dec; d != nil {
+		t := d.Stats()
+		s.Received, s.Used, s.Useless, s.Restored = t.Repairs, t.Used, t.Useless, t.Restored
+		s.Late = t.Late + t.Forgotten + t.Expired
+		s.Rejected = t.BadWindow + t.BadLength + t.BadChecksum + t.OverLimit
+		s.Evicted = t.Evicted
+	}
+	s.RetainedBytes = c.retainedBytes()
+	s.RetainedPeakBytes = max(c.restorer.peak, s.RetainedBytes)
+	return s
+}
+
+// releaseCoding gives all memory of coding back at the end of the session.
+func (c *Conn) releaseCoding() {
+	c.repairs.owed, c.repairs.flushAt, c.repairs.live = 0, never, nil
+	if c.repairs.enc != nil {
+		c.repairs.enc.Release()
+	}
+	if c.restorer.dec != nil {
+		c.restorer.dec.Release()
+	}
+}
