@@ -294,15 +294,18 @@ func (c *Conn) afterRead() {
 	c.flow.update(&c.recv)
 }
 
+// chargedMemory is what counts against the shared budget when held bytes are held.
+func chargedMemory(held int) int { return max(held-freeMemory, 0) }
+
 // updateMemory keeps the reservation of the shared budget in steps, so that
 // the common datagram does not touch it.
 func (c *Conn) updateMemory() {
 	if c.cfg.Memory == nil {
 		return
 	}
-	const step = 32 << 10
-	if held := c.recv.memory(); c.memory > held+2*step || held == 0 && c.memory > 0 {
-		keep := (held + step - 1) / step * step
+	held := chargedMemory(c.recv.memory())
+	if c.memory > held+2*memoryStep || held == 0 && c.memory > 0 {
+		keep := (held + memoryStep - 1) / memoryStep * memoryStep
 		c.cfg.Memory.Release(c.memory - keep)
 		c.memory = keep
 	}
@@ -313,12 +316,11 @@ func (c *Conn) reserve(n int) bool {
 	if c.cfg.Memory == nil {
 		return true
 	}
-	const step = 32 << 10
-	need := c.recv.memory() + n - c.memory
+	need := chargedMemory(c.recv.memory()+n) - c.memory
 	if need <= 0 {
 		return true
 	}
-	need = (need + step - 1) / step * step
+	need = (need + memoryStep - 1) / memoryStep * memoryStep
 	if !c.cfg.Memory.Reserve(need) {
 		return false
 	}
@@ -326,9 +328,12 @@ func (c *Conn) reserve(n int) bool {
 	return true
 }
 
-// release gives back all buffers and memory once the session is over and read.
+// release gives back what an ended session no longer needs. What is ready to be
+// read stays.
 func (c *Conn) release() {
 	c.giveUp()
+	c.recv.end()
+	c.updateMemory()
 	c.sent = sentLog{base: c.sent.next, next: c.sent.next, limit: c.sent.limit}
 	c.inFlight = 0
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/openarkstudio/arknet-go/internal/bufpool"
 	"github.com/openarkstudio/arknet-go/internal/wire"
 )
 
@@ -134,7 +135,9 @@ func (c *Conn) acceptSymbol(now Time, id wire.SymbolID, payload, whole []byte) b
 		c.drop(now, &c.stats.Dropped.Window, whole)
 		return false
 	}
-	if !c.reserve(len(payload)) {
+	// What fills a gap is taken whatever the memory: it alone can free what
+	// waits behind it.
+	if !c.reserve(bufpool.Cap(len(payload))) && (id > c.recv.next || c.recv.held == 0) {
 		c.drop(now, &c.stats.Dropped.Memory, whole)
 		return false
 	}

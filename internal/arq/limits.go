@@ -33,6 +33,12 @@ const (
 	// ackReserve is the room for the ack block in a full datagram.
 	ackReserve = 26
 
+	// freeMemory is received data that a session may hold beside the shared
+	// budget, so that one that reads gets on whatever others leave unread;
+	// memoryStep is the unit of reservation.
+	freeMemory = 8 << 10
+	memoryStep = 32 << 10
+
 	// Ack delays: an arrival that shows a gap or fills one is acked within
 	// ackUrgentDelay, any other within max(ackUrgentDelay, min_rtt/16), and the
 	// ackEvery-th at once.

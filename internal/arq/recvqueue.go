@@ -27,10 +27,12 @@ type recvQueue struct {
 	messages     int    // whole messages ready
 	streamBytes  int    // stream bytes ready
 	earlyBytes   int    // symbol bytes ahead of next
+	earlyHeld    int    // memory that they take
 	ordered      uint64 // symbol bytes below next, all in all
 	received     uint64 // messages completed
 	receivedSize uint64 // application bytes in order
 	discard      bool   // the application is gone: accept, acknowledge and drop
+	ended        bool   // the session is over
 	discarded    uint64 // symbols dropped for that reason
 }
 
@@ -80,6 +82,7 @@ func (q *recvQueue) accept(id wire.SymbolID, b []byte) error {
 		*s = nil
 		q.held--
 		q.earlyBytes -= len(buf.Data)
+		q.earlyHeld -= bufpool.Cap(len(buf.Data))
 		err := q.order(buf.Data)
 		buf.Release()
 		if err != nil {
@@ -113,6 +116,7 @@ func (q *recvQueue) keepEarly(id wire.SymbolID, b []byte) {
 	*q.slot(id) = buf
 	q.held++
 	q.earlyBytes += len(b)
+	q.earlyHeld += bufpool.Cap(len(b))
 }
 
 // order checks the records of the next symbol and makes them ready.
@@ -135,6 +139,7 @@ func (q *recvQueue) order(b []byte) error {
 		return nil
 	}
 	q.ready.append(b)
+	q.trim()
 	return nil
 }
 
@@ -203,8 +208,31 @@ func (q *recvQueue) unread() int {
 	return q.ready.len
 }
 
-// memory is what the queue holds, in bytes.
-func (q *recvQueue) memory() int { return q.ready.len + q.earlyBytes }
+// memory is what the queue holds, in bytes. Early symbols count with the whole
+// buffer that each takes, however short they are.
+func (q *recvQueue) memory() int { return q.ready.len + q.earlyHeld }
+
+// end drops what can never be read any more, now that nothing arrives.
+func (q *recvQueue) end() {
+	for i, b := range q.early {
+		if b != nil {
+			b.Release()
+			q.early[i] = nil
+		}
+	}
+	q.early, q.held, q.earlyBytes, q.earlyHeld = nil, 0, 0, 0
+	q.ended = true
+	q.trim()
+}
+
+// trim releases the ready bytes once they hold nothing to read, so that an
+// idle session holds no chunk: the end of the direction may remain in them, or
+// the beginning of a message that will never be whole.
+func (q *recvQueue) trim() {
+	if q.messages == 0 && q.streamBytes == 0 && (q.partTotal == 0 || q.ended) {
+		q.ready.release()
+	}
+}
 
 // appendMessage appends the oldest whole message to dst.
 func (q *recvQueue) appendMessage(dst []byte) ([]byte, bool) {
@@ -224,7 +252,7 @@ func (q *recvQueue) appendMessage(dst []byte) ([]byte, bool) {
 			left -= uint64(len(r.Data))
 		}
 	}
-	q.ready.trim()
+	q.trim()
 	return dst, true
 }
 
@@ -248,7 +276,7 @@ func (q *recvQueue) readStream(p []byte) int {
 		n += c
 		q.streamBytes -= c
 	}
-	q.ready.trim()
+	q.trim()
 	return n
 }
 
@@ -344,14 +372,6 @@ func (q *readyBytes) front() *bufpool.Buffer {
 func (q *readyBytes) consume(n int) {
 	q.offset += n
 	q.len -= n
-}
-
-// trim releases everything once all was read, so that an idle session holds
-// no chunk. No record returned by next may be in use.
-func (q *readyBytes) trim() {
-	if q.len == 0 {
-		q.release()
-	}
 }
 
 func (q *readyBytes) release() {

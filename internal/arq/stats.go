@@ -62,7 +62,7 @@ func (c *Conn) Stats() Stats {
 	s.CongestionWindow = c.cc.Window()
 	s.InFlight = c.inFlight
 	s.SendQueued, s.SendQueuedMessages = c.send.queuedBytes, c.send.queued
-	s.ReceiveBuffered = c.recv.memory()
+	s.ReceiveBuffered = c.recv.ready.len + c.recv.earlyBytes
 	s.MessagesSent, s.MessagesAcked = c.send.messages, c.send.acked
 	s.MessagesReceived = c.recv.received
 	s.Repairs = c.repairStats()
