@@ -34,9 +34,12 @@ var congestionNames = []string{CongestionCopa, CongestionCopaCompetitive, Conges
 const (
 	// RetransmitSingle sends each lost piece of data again, once per loss.
 	RetransmitSingle = "single"
+	// RetransmitCoded adds one repair over the lost pieces of each round. It
+	// shortens the tail where FEC is off, at the price of bytes.
+	RetransmitCoded = "coded"
 )
 
-var retransmitNames = []string{RetransmitSingle}
+var retransmitNames = []string{RetransmitSingle, RetransmitCoded}
 
 // Config configures a Listener or a dialled Conn. nil and the zero value stand
 // for the defaults. A Config is not changed and not kept by Dial and Listen.
@@ -68,8 +71,10 @@ type Config struct {
 	// not go below. Default 0; at most 10^11. It is for applications that would
 	// rather lose than wait; use it with care.
 	MinRate int
-	// Retransmit names how losses are repaired: "single" (default).
+	// Retransmit names how losses are repaired: "single" (default) or "coded".
 	Retransmit string
+	// FEC configures the forward error correction of what this side sends.
+	FEC FEC
 	// KeepAlive is the quiet time after which a probe keeps the session and
 	// the state of middleboxes alive. Default 15 s, range 100 ms to 1 h; negative
 	// means off.
@@ -111,6 +116,7 @@ func (c *Config) withDefaults() Config {
 	setDefault(&d.Backlog, 1024)
 	setDefault(&d.ReadBuffer, 4<<20)
 	setDefault(&d.WriteBuffer, 4<<20)
+	d.FEC = d.FEC.withDefaults()
 	d.Limits = d.Limits.WithDefaults()
 	return d
 }
@@ -168,7 +174,15 @@ func (c *Config) Validate() error {
 	if d.MaxRate > 0 && d.MinRate > d.MaxRate {
 		return fmt.Errorf("rudp: Config.MinRate is %d, above Config.MaxRate of %d", d.MinRate, d.MaxRate)
 	}
+	if err := d.FEC.validate(); err != nil {
+		return err
+	}
 	return d.Limits.Validate()
+}
+
+var coreRetransmit = map[string]arq.Retransmit{
+	RetransmitSingle: arq.RetransmitSingle,
+	RetransmitCoded:  arq.RetransmitCoded,
 }
 
 // controller makes the congestion control of one session.
@@ -197,6 +211,8 @@ func (c *Config) core() arq.Config {
 		SendQueue:        c.Limits.SendQueueBytes,
 		SendQueued:       c.Limits.SendQueueMessages,
 		MaxMessage:       c.Limits.MaxMessage,
+		FEC:              c.FEC.core(),
+		Retransmit:       coreRetransmit[c.Retransmit],
 		Congestion:       c.controller(),
 		MaxRate:          c.MaxRate,
 		MinRate:          c.MinRate,

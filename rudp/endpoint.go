@@ -31,7 +31,8 @@ type endpoint struct {
 	owned    bool // Close may close the connection
 	listener *Listener
 	schedule schedule
-	memory   memoryBudget
+	memory   memoryBudget // of received data
+	coding   memoryBudget // of erasure coding
 	log      *slog.Logger
 
 	mu      sync.Mutex
@@ -91,6 +92,7 @@ func newEndpoint(pc net.PacketConn, owned bool, cfg Config) (*endpoint, error) {
 		owned:    owned,
 		schedule: schedule{alarm: alarm, epoch: time.Now().Add(-time.Nanosecond)},
 		memory:   memoryBudget{limit: cfg.Limits.ReceiveMemory},
+		coding:   memoryBudget{limit: cfg.FEC.RetainTotal},
 		log:      cfg.Logger,
 		byID:     make(map[wire.ConnID]*Conn),
 		byPeer:   make(map[peerKey]*Conn),
@@ -117,6 +119,7 @@ func (ep *endpoint) now() arq.Time { return arq.Time(time.Since(ep.schedule.epoc
 func (ep *endpoint) coreConfig() arq.Config {
 	c := ep.cfg.core()
 	c.Memory = &ep.memory
+	c.CodingMemory = &ep.coding
 	// The source of crypto/rand does not fail.
 	_, _ = rand.Read(c.Nonce[:])
 	return c

@@ -22,6 +22,9 @@ type Stats struct {
 	// transport, and received complete and in order.
 	MessagesSent, MessagesAcked, MessagesReceived uint64
 
+	// Repairs counts forward error correction.
+	Repairs RepairStats
+
 	// Dropped counts datagrams that were received and not used, and symbols
 	// (pieces of data) that were, by reason.
 	Dropped DropStats
@@ -40,6 +43,30 @@ type Stats struct {
 	ReceiveBufferedBytes int
 	// MissRate is the share of datagrams that were lost or late of late, 0 to 1.
 	MissRate float64
+}
+
+// RepairStats tell what forward error correction cost and what it did.
+type RepairStats struct {
+	Sent        uint64 // repairs sent ahead of a loss
+	SentCoded   uint64 // repairs sent along with a retransmission round
+	BytesSent   uint64 // coded bytes of both, without datagram headers
+	BudgetBound uint64 // repairs that the parity budget forbade
+	WindowBound uint64 // repairs that the congestion window had no room for
+
+	MaxRatio       int    // most repairs per 1,000 pieces of data that the policy asked for
+	MaxGroupParity int    // most repairs of one group of the block scheme
+	PolicyChanges  uint64 // times the adaptive rate moved by more than an eighth
+
+	Received uint64 // repairs of the peer
+	Used     uint64 // that restored something
+	Useless  uint64 // that told nothing new
+	Late     uint64 // for data that was held already, or is no longer kept
+	Rejected uint64 // wrong window, length or checksum, or over a limit
+	Evicted  uint64 // dropped unsolved at the memory limit
+	Restored uint64 // pieces of data restored
+
+	RetainedBytes     int // held for coding now, both directions
+	RetainedPeakBytes int // the most that was held
 }
 
 // DropStats counts what was received and not used, by reason.
@@ -68,6 +95,7 @@ func (c *Conn) Stats() Stats {
 		DataSent: s.DataSent, Retransmitted: s.Retransmitted, AcksSent: s.AcksSent,
 		Probes: s.Probes, Lost: s.Lost, SpuriousLosses: s.SpuriousLosses,
 		MessagesSent: s.MessagesSent, MessagesAcked: s.MessagesAcked, MessagesReceived: s.MessagesReceived,
+		Repairs: RepairStats(s.Repairs),
 		Dropped: DropStats(s.Dropped),
 		MinRTT:  s.MinRTT, SmoothedRTT: s.SmoothedRTT, LatestRTT: s.LatestRTT, RTTVariance: s.RTTVariance,
 		LossTolerance:    s.LossTolerance,

@@ -23,15 +23,16 @@ type Config struct {
 	LocalID wire.ConnID // non-zero, random: the peer addresses us by it
 	Nonce   [wire.NonceLen]byte
 
-	MTU         int    // datagram ceiling in bytes, MinMTU..MaxMTU
-	SendWindow  int    // most symbol bytes in flight
-	SendSymbols int    // most symbols in flight
-	RecvWindow  int    // most symbol bytes accepted and not read
-	RecvSymbols int    // most symbols accepted ahead of the lowest missing one
-	SendQueue   int    // most message bytes waiting for their first transmission
-	SendQueued  int    // most messages waiting for their first transmission
-	MaxMessage  int    // longest message sent or accepted
-	Memory      Budget // shared receive memory, nil = unlimited
+	MTU          int    // datagram ceiling in bytes, MinMTU..MaxMTU
+	SendWindow   int    // most symbol bytes in flight
+	SendSymbols  int    // most symbols in flight
+	RecvWindow   int    // most symbol bytes accepted and not read
+	RecvSymbols  int    // most symbols accepted ahead of the lowest missing one
+	SendQueue    int    // most message bytes waiting for their first transmission
+	SendQueued   int    // most messages waiting for their first transmission
+	MaxMessage   int    // longest message sent or accepted
+	Memory       Budget // shared receive memory, nil = unlimited
+	CodingMemory Budget // shared memory of erasure coding, nil = unlimited
 
 	FEC        FECConfig
 	Retransmit Retransmit

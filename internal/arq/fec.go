@@ -415,10 +415,14 @@ func (c *Conn) repairTimeout(now Time) {
 // releaseQuietCoding gives the memory of coding back after a long silence; the
 // state that a later burst needs stays.
 func (c *Conn) releaseQuietCoding(now Time) {
-	if r := &c.repairs; r.enc != nil && c.send.unknownCount == 0 && now.sub(r.lastSource) > fecSilence {
+	r, d := &c.repairs, &c.restorer
+	if r.enc != nil && c.send.unknownCount == 0 && now.sub(r.lastSource) > fecSilence {
 		r.enc.Release()
 	}
-	if d := &c.restorer; d.dec != nil && now.sub(d.lastFed) > fecSilence {
+	if d.dec != nil && now.sub(d.lastFed) > fecSilence {
 		d.dec.Release()
+	}
+	if d.reserved > 0 {
+		c.noteRetained()
 	}
 }

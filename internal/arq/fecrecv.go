@@ -11,6 +11,8 @@ type restorer struct {
 	lastFed  Time
 	restored rangeSet // symbols restored above recv.next: acks have to name them
 	peak     int
+	reserved int    // bytes reserved from Config.CodingMemory
+	evicted  uint64 // times that there was no more of it
 }
 
 // startRestorer sets the receiving side up if the peer may send repairs: what
@@ -118,7 +120,38 @@ func (c *Conn) fillRestored(limit int) {
 // noteRetained keeps the peak of what coding holds.
 func (c *Conn) noteRetained() {
 	d := &c.restorer
-	d.peak = max(d.peak, c.retainedBytes())
+	held := c.retainedBytes()
+	d.peak = max(d.peak, held)
+	if c.cfg.CodingMemory == nil || held <= d.reserved && held > d.reserved/2-codingStep {
+		return
+	}
+	need := (held + codingStep - 1) / codingStep * codingStep
+	switch {
+	case need < d.reserved:
+		c.cfg.CodingMemory.Release(d.reserved - need)
+		d.reserved = need
+	case need > d.reserved && c.cfg.CodingMemory.Reserve(need-d.reserved):
+		d.reserved = need
+	case need > d.reserved:
+		c.forgetCoding()
+		c.cfg.CodingMemory.Release(d.reserved)
+		d.reserved = 0
+		d.evicted++
+	}
+}
+
+// codingStep is the unit of reservations from the shared memory.
+const codingStep = 32 << 10
+
+// forgetCoding drops all that is kept for coding; coding goes on with what
+// comes next.
+func (c *Conn) forgetCoding() {
+	if c.repairs.enc != nil {
+		c.repairs.enc.Release()
+	}
+	if c.restorer.dec != nil {
+		c.restorer.dec.Release()
+	}
 }
 
 func (c *Conn) retainedBytes() int {
@@ -140,7 +173,7 @@ func (c *Conn) repairStats() RepairStats {
 		s.Received, s.Used, s.Useless, s.Restored = t.Repairs, t.Used, t.Useless, t.Restored
 		s.Late = t.Late + t.Forgotten + t.Expired
 		s.Rejected = t.BadWindow + t.BadLength + t.BadChecksum + t.OverLimit
-		s.Evicted = t.Evicted
+		s.Evicted = t.Evicted + c.restorer.evicted
 	}
 	s.RetainedBytes = c.retainedBytes()
 	s.RetainedPeakBytes = max(c.restorer.peak, s.RetainedBytes)
@@ -150,10 +183,9 @@ func (c *Conn) repairStats() RepairStats {
 // releaseCoding gives all memory of coding back at the end of the session.
 func (c *Conn) releaseCoding() {
 	c.repairs.owed, c.repairs.flushAt, c.repairs.live = 0, never, nil
-	if c.repairs.enc != nil {
-		c.repairs.enc.Release()
-	}
-	if c.restorer.dec != nil {
-		c.restorer.dec.Release()
+	c.forgetCoding()
+	if d := &c.restorer; d.reserved > 0 {
+		c.cfg.CodingMemory.Release(d.reserved)
+		d.reserved = 0
 	}
 }
