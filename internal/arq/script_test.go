@@ -133,7 +133,7 @@ func peerFlight(p wire.Params, number uint32) []byte {
 	return wire.AppendChecksum(b, 0, wire.HandshakeKey)
 }
 
-// drain takes all that the Conn has to send now.
+// drain takes all that the Conn has to send now, and re-arms as a driver does.
 func (s *script) drain() {
 	s.t.Helper()
 	for {
@@ -142,6 +142,7 @@ func (s *script) drain() {
 			if len(b) != 0 {
 				s.t.Fatalf("%d bytes without a segment size", len(b))
 			}
+			s.c.NextTimeout()
 			return
 		}
 		for len(b) > 0 {
