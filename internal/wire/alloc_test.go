@@ -57,6 +57,12 @@ func TestNoAllocs(t *testing.T) {
 			}
 		}
 	})
+	wantNoAllocs(t, "appending and parsing a repair", func() {
+		buf = AppendRepair(buf[:0], Repair{First: 7, Span: 16, Seed: 3})
+		if _, _, err := ParseRepair(buf); err != nil {
+			t.Fatal(err)
+		}
+	})
 	var handshake []byte
 	wantNoAllocs(t, "appending a handshake datagram", func() {
 		buf = AppendParams(buf[:0], &params)

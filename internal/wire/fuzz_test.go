@@ -202,7 +202,7 @@ func FuzzParams(f *testing.F) {
 	f.Add(AppendParams(nil, &Params{Nonce: testNonce, MaxDatagram: MinDatagram}))
 	f.Add(AppendParams(nil, &Params{
 		Nonce: testNonce, RecvWindow: 4 << 20, SymbolWindow: 4096, MaxMessage: 16 << 20,
-		MaxDatagram: 32767, MaxRepairSpan: 64, MaxRepairHeld: 512 << 10,
+		MaxDatagram: 32767, MaxRepairSpan: 128, MaxRepairHeld: 512 << 10, SendsRepairs: 1,
 	}))
 	f.Add(append(AppendParams(nil, &Params{Nonce: testNonce, MaxDatagram: 1200}), 0x7f, 2, 1, 2))
 	f.Fuzz(func(t *testing.T, b []byte) {

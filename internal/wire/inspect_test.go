@@ -156,8 +156,14 @@ func (in *inspector) short(b []byte, e expectation) error {
 	case PayloadData:
 		return in.symbol(b, e)
 	case PayloadRepair:
-		in.note("repair", "body=%x", b)
-		in.rebuilt = append(in.rebuilt, b...)
+		r, coded, err := ParseRepair(b)
+		if err != nil {
+			return err
+		}
+		first := Expand24(r.First, e.symbol)
+		in.note("repair", "first=%d span=%d seed=%d data=%x", first, r.Span, r.Seed, coded)
+		r.First = Truncate24(first)
+		in.rebuilt = append(AppendRepair(in.rebuilt, r), coded...)
 		return nil
 	}
 	if len(b) > 0 {

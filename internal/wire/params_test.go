@@ -24,13 +24,13 @@ func TestParams(t *testing.T) {
 			"0108 0011223344556677 0204 80808002 0302 8020 0404 80808008 0503 ffff01",
 		}, {
 			"all, one byte each but the longest datagram",
-			Params{Nonce: testNonce, RecvWindow: 1, SymbolWindow: 2, MaxMessage: 3, MaxDatagram: 1200, MaxRepairSpan: 5, MaxRepairHeld: 6},
-			"0108 0011223344556677 0201 01 0301 02 0401 03 0502 b009 0601 05 0701 06",
+			Params{Nonce: testNonce, RecvWindow: 1, SymbolWindow: 2, MaxMessage: 3, MaxDatagram: 1200, MaxRepairSpan: 5, MaxRepairHeld: 6, SendsRepairs: 7},
+			"0108 0011223344556677 0201 01 0301 02 0401 03 0502 b009 0601 05 0701 06 0801 07",
 		}, {
 			"largest numbers",
-			Params{RecvWindow: MaxNumber, SymbolWindow: MaxNumber, MaxMessage: MaxNumber, MaxDatagram: MaxNumber, MaxRepairSpan: MaxNumber, MaxRepairHeld: MaxNumber},
+			Params{RecvWindow: MaxNumber, SymbolWindow: MaxNumber, MaxMessage: MaxNumber, MaxDatagram: MaxNumber, MaxRepairSpan: MaxNumber, MaxRepairHeld: MaxNumber, SendsRepairs: MaxNumber},
 			"0108 0000000000000000 0209 ffffffffffffffff7f 0309 ffffffffffffffff7f 0409 ffffffffffffffff7f" +
-				"0509 ffffffffffffffff7f 0609 ffffffffffffffff7f 0709 ffffffffffffffff7f",
+				"0509 ffffffffffffffff7f 0609 ffffffffffffffff7f 0709 ffffffffffffffff7f 0809 ffffffffffffffff7f",
 		},
 	}
 	for _, tt := range tests {

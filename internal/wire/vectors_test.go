@@ -215,6 +215,15 @@ func checkFunctionVector(t *testing.T, line string) {
 		if got := ackDelayByte(d); got != b {
 			t.Errorf("%s: %v is sent as %02x", line, d, got)
 		}
+	case "coefficient":
+		if got := coefficient(byte(number("seed", 10)), number("id", 10)); got != byte(number("value", 16)) {
+			t.Errorf("%s: got %02x", line, got)
+		}
+	case "coded":
+		got := hex.EncodeToString(codedSymbol(number("epoch", 16), number("id", 10), unhex(t, f["data"])))
+		if got != f["symbol"] {
+			t.Errorf("%s: got %s", line, got)
+		}
 	default:
 		t.Errorf("unknown function %q", key)
 	}
@@ -238,7 +247,7 @@ func TestVectorsCoverTheProtocol(t *testing.T) {
 		"padding", "end", "ping", "window", "close +space=application", "close +space=transport", "crypto",
 		"crypto-ack", "path-challenge", "path-response", "params", "ack .* equations=[1-9]", "ack .* symbols=[0-9]",
 		"ack .* ranges=[0-9]+-[0-9]+,", "symbol", "versions", "reset", "retry", "repair",
-		"checksum", "session-key", "expand", "delay",
+		"checksum", "session-key", "expand", "delay", "coefficient", "coded",
 	} {
 		want = append(want, record)
 	}
