@@ -158,19 +158,25 @@ func (p *fastPath) deliver(sc *recvScratch, ts []Train) int {
 		if r.seg > 0 && r.seg < size {
 			seg = r.seg
 		}
-		count := 1
-		if seg > 0 {
-			count = (size + seg - 1) / seg
-		}
+		data := sc.bufs[i].Data[:size:size]
 		if seg > p.max || h.hdr.Flags&unix.MSG_TRUNC != 0 {
-			truncated += count
-			continue
+			// All too long, save the last of a train, which may be shorter.
+			lost := datagramsIn(size, seg)
+			last := size % seg
+			if last == 0 || last > p.max || h.hdr.Flags&unix.MSG_TRUNC != 0 {
+				truncated += lost
+				continue
+			}
+			truncated += lost - 1
+			data = data[size-last:]
+			size, seg = last, last
 		}
+		count := datagramsIn(size, seg)
 		addr := p.remote
 		if !p.connected() {
 			addr = p.zones.addrPort(&sc.names[i], h.hdr.Namelen)
 		}
-		ts[n] = Train{Buf: sc.bufs[i].Data[:size:size], SegSize: seg, Addr: addr, Local: r.local, ECN: r.ecn}
+		ts[n] = Train{Buf: data, SegSize: seg, Addr: addr, Local: r.local, ECN: r.ecn}
 		n++
 		datagrams += count
 		bytes += size
@@ -187,4 +193,13 @@ func (p *fastPath) deliver(sc *recvScratch, ts []Train) int {
 	addSome(&p.ctr.emptyIn, empty)
 	addSome(&p.ctr.truncatedIn, truncated)
 	return n
+}
+
+// datagramsIn tells how many datagrams of seg bytes, the last maybe shorter,
+// are in n bytes. The empty datagram counts.
+func datagramsIn(n, seg int) int {
+	if n == 0 {
+		return 1
+	}
+	return (n + seg - 1) / seg
 }

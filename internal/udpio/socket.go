@@ -84,7 +84,7 @@ func New(pc net.PacketConn, opts Options) (*Socket, error) {
 // ReadTrains blocks until at least one datagram is there, fills ts with what
 // one system call gives, and returns the number of trains. A train that the
 // kernel put together (GRO) is one Train. The buffers belong to the socket and
-// are valid until the next ReadTrains, Close or Detach returns.
+// are valid until the next ReadTrains, whatever it returns.
 //
 // The only error is net.ErrClosed, after Close, Detach, or the end of the
 // underlying connection. Everything else is counted and survived; when errors
@@ -103,9 +103,9 @@ func (s *Socket) ReadTrains(ts []Train) (int, error) {
 }
 
 func (s *Socket) readTrains(ts []Train) (int, error) {
-	s.path.release()
 	var trouble backoff
 	for {
+		s.path.release()
 		select {
 		case <-s.done:
 			return 0, net.ErrClosed
@@ -135,7 +135,8 @@ func (s *Socket) readTrains(ts []Train) (int, error) {
 // that the system took. The rest is lost and counted in [Stats]. The buffers
 // are only read, and are the caller's again when WriteTrains returns.
 // Neighbouring trains to one address share a kernel message where their
-// lengths allow it, so that a caller need not put them together.
+// lengths allow it, so that a caller need not put them together. (The slice
+// escapes: a caller on a hot path keeps it, as it keeps the buffers.)
 //
 // When the send buffer of the socket is full, WriteTrains waits until the
 // kernel has room, at most 10 ms per call, then gives the datagrams up: a
