@@ -10,6 +10,7 @@ type closeState struct {
 	reason    string
 	transport bool
 	due       bool // a CLOSE has to leave
+	refusal   bool // as a handshake datagram: the client has no key yet
 	acked     bool
 	tries     int
 	retryAt   Time
@@ -42,10 +43,11 @@ func (c *Conn) abort(now Time, err *CloseError) {
 		return
 	}
 	c.fail(err)
-	if !c.established() {
+	if c.state == StateHandshake && (c.client || !c.handshake.heardAny) {
 		c.setState(now, StateDone)
 		return
 	}
+	c.closing.refusal = c.state == StateHandshake
 	c.sendClose(now, err.Transport, err.Code, err.Reason)
 }
 

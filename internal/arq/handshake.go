@@ -155,7 +155,7 @@ func (c *Conn) handleCrypto(now Time, h wire.Long, r wire.Record) error {
 	hs.done = true
 	c.peer = p
 	c.remoteID = h.Src
-	c.send.payload = min(c.send.payload, maxPayload(int(min(p.MaxDatagram, MaxMTU))))
+	c.limitDatagrams(int(min(p.MaxDatagram, MaxMTU)))
 	if c.client {
 		c.key = wire.SessionKey(c.cfg.Nonce, p.Nonce)
 		c.startCoding()
@@ -168,6 +168,16 @@ func (c *Conn) handleCrypto(now Time, h wire.Long, r wire.Record) error {
 	c.startCoding()
 	hs.due = true
 	return nil
+}
+
+// limitDatagrams keeps to the longest datagram that the peer accepts. Symbols
+// packed before that was known are packed again.
+func (c *Conn) limitDatagrams(size int) {
+	if size >= c.cfg.MTU {
+		return
+	}
+	c.cfg.MTU = size
+	c.send.repack(maxPayload(size))
 }
 
 // handleCryptoAck takes the peer's word on our flight, and an RTT sample.
@@ -254,6 +264,26 @@ func (c *Conn) appendHandshake(now Time, b []byte) ([]byte, bool) {
 	hs.spent += len(b) - start
 	hs.sentAt[hs.number%uint32(len(hs.sentAt))] = now
 	hs.number++
+	c.stats.DatagramsSent++
+	c.stats.BytesSent += uint64(len(b) - start)
+	return b, true
+}
+
+// appendRefusal appends the CLOSE of a server that takes no session, once: a
+// client that misses it asks again.
+func (c *Conn) appendRefusal(now Time, b []byte) ([]byte, bool) {
+	hs := &c.handshake
+	start := len(b)
+	b = wire.AppendLong(b, wire.Long{
+		Kind: wire.KindHandshake, Version: wire.Version,
+		Dst: c.remoteID, Src: c.cfg.LocalID, Number: hs.number,
+	})
+	b = wire.AppendClose(b, c.closing.transport, c.closing.code, c.closing.reason)
+	b = wire.AppendChecksum(b, start, wire.HandshakeKey)
+	c.setState(now, StateDone)
+	if hs.spent+len(b)-start > amplificationFactor*hs.received {
+		return b[:start], false
+	}
 	c.stats.DatagramsSent++
 	c.stats.BytesSent += uint64(len(b) - start)
 	return b, true

@@ -40,6 +40,10 @@ func (c *Conn) appendNext(now Time, b []byte, limit int) ([]byte, bool) {
 			return b, false
 		}
 		return c.appendHandshake(now, b)
+	case StateClosing:
+		if c.closing.refusal {
+			return c.appendRefusal(now, b)
+		}
 	case StateOpen, StateFlushing:
 		switch out, r := c.appendSymbol(now, b, limit); r {
 		case appended:

@@ -164,6 +164,41 @@ func (q *sendQueue) addFin() {
 	q.sealed = true
 }
 
+// repack cuts what is queued into symbols of another capacity. Nothing may have
+// been sent.
+func (q *sendQueue) repack(payload int) {
+	old := *q
+	*q = sendQueue{payload: payload, stream: -1, mode: old.mode, base: old.base, unsent: old.base, next: old.base}
+	var long []byte
+	left := 0
+	for id := old.base; id < old.next; id++ {
+		buf := old.at(id).buf
+		for b := buf.Data; len(b) > 0; {
+			r, rest, err := wire.NextMessageRecord(b)
+			if err != nil {
+				panic("BUG: queued a record that cannot be read: " + err.Error())
+			}
+			b = rest
+			switch r.Kind {
+			case wire.RecordWhole:
+				q.addMessage(r.Data)
+			case wire.RecordStream:
+				q.addStream(r.Data)
+			case wire.RecordFin:
+				q.addFin()
+			case wire.RecordFirst:
+				long, left = append(long[:0], r.Data...), int(r.Total)-len(r.Data)
+			case wire.RecordContinue:
+				long = append(long, r.Data...)
+				if left -= len(r.Data); left == 0 {
+					q.addMessage(long)
+				}
+			}
+		}
+		buf.Release()
+	}
+}
+
 // takeUnsent marks the next symbol as sent and returns its id.
 func (q *sendQueue) takeUnsent() wire.SymbolID {
 	id := q.unsent
