@@ -69,6 +69,7 @@ func (d *Decoder) AddSource(id uint64, data []byte) bool {
 	}
 	v := d.alloc(Overhead + len(data))
 	if v == nil {
+		d.stats.SourcesEvicted++
 		d.forget(id + 1)
 		return true
 	}
@@ -180,7 +181,7 @@ func (d *Decoder) keep() {
 
 // Next returns a restored symbol that is still wanted, the lowest id first, or
 // false when there is none. data is valid until the next call of any method but
-// Stats, Rows and Known. Symbols that are not taken stay; they count against
+// Stats, Bytes, Rows and Known. Symbols that are not taken stay; they count against
 // Limits.Bytes.
 func (d *Decoder) Next() (id uint64, data []byte, ok bool) {
 	d.unpin()
@@ -252,14 +253,37 @@ func (d *Decoder) Release() {
 	d.reach.start(d.limits.Span)
 }
 
+// Bytes returns the memory held now, as in [DecoderStats].
+func (d *Decoder) Bytes() int {
+	if d.eq == nil {
+		return d.pool.total
+	}
+	return d.pool.total + solverBytes
+}
+
+// Shrink drops the oldest symbols and equations until at most n bytes are held, or
+// nothing is left but restored symbols not taken. They count as evicted. It serves
+// an owner of many decoders that has a limit for all of them together.
+func (d *Decoder) Shrink(n int) {
+	d.unpin()
+	for d.Bytes() > n {
+		d.pool.purge()
+		if d.Bytes() <= n {
+			return
+		}
+		if !d.evict() {
+			d.freeSolver()
+			d.ring.reset(&d.pool)
+			return
+		}
+	}
+}
+
 // Stats returns the counters.
 func (d *Decoder) Stats() DecoderStats {
 	s := d.stats
 	s.Rows, s.Symbols = d.Rows(), d.ring.count
-	s.Bytes, s.PeakBytes = d.pool.total, d.pool.peak
-	if d.eq != nil {
-		s.Bytes += solverBytes
-	}
+	s.Bytes, s.PeakBytes = d.Bytes(), d.pool.peak
 	if d.hadSolver {
 		s.PeakBytes += solverBytes
 	}

@@ -171,7 +171,7 @@ func TestGroupsAcrossWrap(t *testing.T) {
 // any size, with delivery in order. The decoder must restore exactly what the
 // model says can be solved, at the very moment.
 func TestRandomSchedules(t *testing.T) {
-	rounds := 150
+	rounds := 80
 	if testing.Short() {
 		rounds = 30
 	}

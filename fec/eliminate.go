@@ -24,7 +24,6 @@ func (d *Decoder) add(r Repair, payload []byte) Outcome {
 	// Get memory before looking at any row: it may cost some.
 	v := d.alloc(len(payload))
 	nr := d.newRow()
-	d.reserveColumns(unknown)
 	if v == nil || nr == nil {
 		o = OverLimit
 	} else if before(r.First, d.ring.first) {
@@ -32,6 +31,7 @@ func (d *Decoder) add(r Repair, payload []byte) Outcome {
 	}
 	var steps []step
 	if o == 0 {
+		d.reserveColumns(unknown)
 		steps, o = d.reduce(nr, r, unknown, len(terms))
 	}
 	if o == 0 && !d.subtract(v, payload, terms, steps, nr) {
@@ -122,14 +122,15 @@ func (d *Decoder) reserveColumns(unknown []uint64) {
 func (d *Decoder) reduce(nr *row, r Repair, unknown []uint64, terms int) (steps []step, o Outcome) {
 	s := d.eq
 	clear(s.coef[:])
-	for _, id := range unknown {
-		s.coef[s.slot(id)] = d.field.gen[r.Seed][id%MaxSpan]
+	slots := s.unkSlots[:len(unknown)]
+	for i, id := range unknown {
+		slots[i] = s.slot(id)
+		s.coef[slots[i]] = d.field.gen[r.Seed][id%MaxSpan]
 	}
 	w := s.width()
 	steps = s.steps[:0]
-	for _, id := range unknown {
+	for _, slot := range slots {
 		// A pivot row has no pivot of another row: no step undoes one before.
-		slot := s.slot(id)
 		if p := s.owner[slot]; p != nil {
 			c := s.coef[slot]
 			mulAddSlice(c, p.coef[:w], s.coef[:w])

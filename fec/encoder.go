@@ -83,10 +83,7 @@ func (e *Encoder) Add(id uint64, data []byte) error {
 			}
 		}
 		if e.ring.count == 0 {
-			// Larger than Bytes all by itself: the window starts behind it.
-			e.evicted++
-			e.ring.drop(&e.pool, id+1)
-			return nil
+			panic("BUG: fec: Limits.Bytes has no room for one symbol")
 		}
 		e.evict()
 	}
@@ -117,11 +114,32 @@ func (e *Encoder) Release() {
 	e.pool.purge()
 }
 
+// Bytes returns the memory held now, as in [EncoderStats].
+func (e *Encoder) Bytes() int { return e.pool.total + len(e.sums) }
+
+// Shrink drops the oldest symbols until at most n bytes are held. They count as
+// evicted. It serves an owner of many encoders that has a limit for all of them
+// together.
+func (e *Encoder) Shrink(n int) {
+	for e.Bytes() > n {
+		e.pool.purge()
+		e.sums = nil
+		if e.Bytes() <= n {
+			return
+		}
+		if e.ring.count == 0 {
+			e.ring.reset(&e.pool)
+			return
+		}
+		e.evict()
+	}
+}
+
 // Stats returns the counters.
 func (e *Encoder) Stats() EncoderStats {
 	return EncoderStats{
 		Sources: e.sources, Repairs: e.repairs, Evicted: e.evicted, MulAdds: e.muladds,
-		Symbols: e.ring.count, Bytes: e.pool.total + len(e.sums), PeakBytes: e.pool.peak + e.sumsPeak,
+		Symbols: e.ring.count, Bytes: e.Bytes(), PeakBytes: e.pool.peak + e.sumsPeak,
 	}
 }
 

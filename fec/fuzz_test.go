@@ -92,6 +92,10 @@ func FuzzLies(f *testing.F) {
 				f.fuzzRepair(s)
 			case op < 244:
 				f.enc.Advance(f.sent - uint64(s.next()))
+			case op < 246:
+				f.dec.Shrink(s.next() * 128)
+			case op < 247:
+				f.enc.Shrink(s.next() * 128)
 			case op < 254:
 				f.dec.Advance(f.sent - uint64(s.next()) + 8)
 			case op < 255:

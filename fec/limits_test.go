@@ -160,6 +160,34 @@ func TestReleaseAndGoOn(t *testing.T) {
 	}
 }
 
+// An owner takes memory away: the oldest goes, the rest works.
+func TestShrink(t *testing.T) {
+	f := newFlow(t, Config{})
+	for i := range 100 {
+		f.sendBlind(1000, i%50 == 48 || i%50 == 49)
+	}
+	f.repairBlind(Sliding(30, 30, 0), Held)
+	f.repairBlind(Sliding(80, 20, 1), Held)
+	for n := f.dec.Bytes(); n > 0; n -= 5000 {
+		f.dec.Shrink(n)
+		f.enc.Shrink(n)
+		f.audit()
+		if d, e := f.dec.Bytes(), f.enc.Bytes(); d > n || e > n {
+			t.Fatalf("%d and %d bytes held, asked for %d", d, e, n)
+		}
+		if n > 30000 && n < 35000 {
+			f.repairBlind(Sliding(96, 4, 2), Restored)
+			f.repairBlind(Sliding(97, 3, 3), Useless)
+		}
+	}
+	f.dec.Shrink(0)
+	f.enc.Shrink(0)
+	s := f.dec.Stats()
+	if s.Bytes != 0 || s.Restored != 2 || s.Evicted != 1 || s.SourcesEvicted == 0 || f.enc.Bytes() != 0 {
+		t.Fatalf("%+v", s)
+	}
+}
+
 // A caller that does not drain loses nothing and breaks no limit.
 func TestReleaseWithSymbolsNotTaken(t *testing.T) {
 	f := newFlow(t, Config{})
@@ -239,14 +267,14 @@ func TestWorkLimit(t *testing.T) {
 // tries to break it.
 func TestWorkIsBounded(t *testing.T) {
 	limits := Limits{Rows: 40, Work: 150, Bytes: 64 << 10, SymbolBytes: 200, Symbols: 300}
-	for seed := range uint64(30) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		d, err := NewDecoder(Config{Limits: limits})
 		if err != nil {
 			t.Fatal(err)
 		}
 		id := uint64(0)
-		for range 2000 {
+		for range 1000 {
 			before := d.Stats().MulAdds
 			allowed := uint64(limits.Rows + 2)
 			switch rng.IntN(5) {
@@ -314,6 +342,12 @@ func TestBytesLimitWithoutDraining(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A source symbol finds no room either. It is lost to later repairs, no more.
+	f.symbols[1000] = symbol(1000, 1000)
+	f.dec.AddSource(1000, f.symbols[1000])
+	if s := f.dec.Stats(); s.Sources != 1 || s.SourcesEvicted == 0 || s.Symbols != 0 || f.dec.Known(1000) {
+		t.Fatalf("%+v", s)
+	}
 	s := f.dec.Stats()
 	if s.OverLimit == 0 || s.Restored == 0 || s.Restored+s.OverLimit != 200 {
 		t.Fatalf("%+v", s)
@@ -321,7 +355,35 @@ func TestBytesLimitWithoutDraining(t *testing.T) {
 	if got := f.drain(); len(got) != int(s.Restored) {
 		t.Fatalf("%d taken, %d restored", len(got), s.Restored)
 	}
+	f.sent = 1001
+	f.sendBlind(1000, true)
 	f.repairBlind(Sliding(f.sent-1, 1, 0), Restored)
+}
+
+// Equations outlive the symbols around them: a retransmission that comes much
+// later still counts.
+func TestSourceOlderThanWhatIsKept(t *testing.T) {
+	f := newFlow(t, Config{Limits: Limits{Symbols: 64}})
+	for i := range 8 {
+		f.sendBlind(50, i < 2)
+	}
+	f.repairBlind(Block(0, 8, 0), Held)
+	for range 100 {
+		f.sendBlind(50, false)
+	}
+	if f.dec.AddSource(5, f.symbols[5]) || f.dec.Known(5) {
+		t.Fatal("symbol 5 should be too old to be kept")
+	}
+	if !f.dec.AddSource(1, f.symbols[1]) {
+		t.Fatal("symbol 1 is waited for")
+	}
+	if got := f.drain(); !slices.Equal(got, []uint64{0}) {
+		t.Fatalf("restored %d, want 0", got)
+	}
+	if f.dec.AddSource(1, f.symbols[1]) || f.dec.AddSource(0, f.symbols[0]) {
+		t.Fatal("nothing waits any more")
+	}
+	f.audit()
 }
 
 // The ids of a flow that jumps leave nothing behind.

@@ -13,7 +13,8 @@ type reach struct {
 }
 
 const (
-	reachStart   = 16   // before anything is known
+	reachStart   = 48   // before anything is known: an initial window of 32, and reachSlack
+	reachSlack   = 16   // symbols; senders make a repair at least that often in a burst
 	reachPeriod  = 64   // repairs; one deep one is remembered for one to two periods
 	reachForever = 1024 // source symbols without a repair: the sender makes none
 )
@@ -41,7 +42,7 @@ func (r *reach) repair(depth int64) {
 	r.quiet = 0
 	r.deepest = max(r.deepest, int(min(depth, int64(r.span))))
 	need := max(r.deepest, r.before)
-	need = min(need+need/4+4, r.span)
+	need = min(need+max(need/4, reachSlack), r.span)
 	r.keep = max(r.keep, need)
 	if r.repairs++; r.repairs == reachPeriod {
 		r.keep = need

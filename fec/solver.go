@@ -70,11 +70,12 @@ type solver struct {
 	fresh *value // solved just now, linked by next
 
 	// Scratch of one call.
-	terms   [MaxSpan]term
-	unknown [MaxSpan]uint64
-	steps   [columns]step
-	coef    [columns]byte
-	chunk   [512]byte
+	terms    [MaxSpan]term
+	unknown  [MaxSpan]uint64
+	unkSlots [MaxSpan]uint8
+	steps    [columns]step
+	coef     [columns]byte
+	chunk    [512]byte
 }
 
 // solverBytes is at least the size of solver, and is kept free for it.
