@@ -62,6 +62,9 @@ func (p *plainPath) read(ts []Train) (int, error) {
 	p.ctr.syscallsIn.Add(1)
 	if err != nil {
 		p.release()
+		if kindOf(err) == ErrTooLarge { // Windows' way to say that it was cut
+			p.ctr.truncatedIn.Add(1)
+		}
 		return 0, err
 	}
 	if n > p.max {

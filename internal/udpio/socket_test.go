@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -173,6 +174,9 @@ func TestTransfer(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				var want []string
 				for i := range tt.trains {
+					if runtime.GOOS == "darwin" && tt.trains[i].seg() > 9216 {
+						t.Skip("above net.inet.udp.maxdgram of macOS")
+					}
 					for d := range tt.trains[i].Datagrams() {
 						want = append(want, string(d))
 					}
@@ -257,7 +261,7 @@ func TestMaxDatagram(t *testing.T) {
 		opts.MaxDatagram = 1000
 		server := newSocket(t, listen(t, "udp", loopback), opts)
 		client := newSocket(t, dial(t, server.LocalAddr()), Options{})
-		write(t, client, fill(1001, 0, 0), fill(1000, 0, 1), fill(30000, 0, 2), fill(3*1500, 1500, 3), fill(5, 0, 4), fill(2000, 1000, 5))
+		write(t, client, fill(1001, 0, 0), fill(1000, 0, 1), fill(9000, 0, 2), fill(3*1500, 1500, 3), fill(5, 0, 4), fill(2000, 1000, 5))
 		got := collect(t, server, 4)
 		for i, want := range []int{1000, 5, 1000, 1000} {
 			if len(got[i].data) != want {

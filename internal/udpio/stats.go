@@ -28,7 +28,8 @@ type Stats struct {
 	EmptyIn uint64
 
 	// TruncatedIn counts datagrams that were longer than Options.MaxDatagram
-	// and were dropped for it. They are not in DatagramsIn.
+	// and were dropped for it. They are not in DatagramsIn. Windows reports
+	// them as errors, which count under ErrTooLarge as well.
 	TruncatedIn uint64
 
 	// LostOut counts datagrams that WriteTrains could not hand to the system.
