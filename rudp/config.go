@@ -11,6 +11,9 @@ import (
 	"github.com/openarkstudio/arknet-go/internal/arq"
 )
 
+// DefaultMTU is the default of Config.MTU, in bytes.
+const DefaultMTU = arq.DefaultMTU
+
 // Congestion control names of Config.Congestion.
 const (
 	// CongestionCopa is the default: a delay target after Copa (NSDI 2018). It

@@ -287,11 +287,11 @@ func (ep *endpoint) offerVersions(t *udpio.Train, d []byte) bool {
 	return true
 }
 
-// sendReset tells a peer that its session is unknown here: shorter than what
-// it answers, and not more often than resetInterval allows.
+// sendReset tells a peer that its session is unknown here, not more often than
+// resetInterval allows.
 func (ep *endpoint) sendReset(t *udpio.Train, d []byte) {
 	q, ok := wire.QuoteOf(d)
-	if !ok || len(d) <= wire.ResetLen+wire.ChecksumLen {
+	if !ok {
 		return
 	}
 	now, last := int64(ep.now()), ep.stats.resetAt.Load()
@@ -333,6 +333,7 @@ func (ep *endpoint) findByReset(t *udpio.Train, d []byte) *Conn {
 			return c
 		}
 	}
+	ep.stats.unknownSession.Add(1)
 	return nil
 }
 

@@ -168,3 +168,9 @@ func (ep *endpoint) snapshot() ListenerStats {
 		ReceiveMemory: ep.memory.used.Load(),
 	}
 }
+
+// Total is the sum of all reasons.
+func (d DropStats) Total() uint64 {
+	return d.Checksum + d.Malformed + d.Stale + d.Duplicate + d.BadAck + d.OldSymbol +
+		d.Window + d.Memory + d.Discarded + d.BadReset + d.Unexpected
+}
