@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,24 +35,25 @@ func TestSocketErrorsAreLosses(t *testing.T) {
 			inWorld(t, delayed(), nil, func(w *world) {
 				t := w.t
 				go w.echo()
-				bad := true
+				var bad atomic.Bool
+				bad.Store(true)
 				wrapped := &net.OpError{Op: "write", Net: "udp", Err: os.NewSyscallError("sendto", test.err)}
 				s := w.socketFor()
 				s.OnWrite(func(netip.AddrPort, []byte) error {
-					if bad {
+					if bad.Load() {
 						return wrapped
 					}
 					return nil
 				})
 				// The very first datagram fails too.
-				time.AfterFunc(test.long, func() { bad = false })
+				time.AfterFunc(test.long, func() { bad.Store(false) })
 				c, err := rudp.DialPacketConn(t.Context(), s, w.listener.Addr(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				expectEcho(t, c, "one")
-				bad = true
-				time.AfterFunc(test.long, func() { bad = false })
+				bad.Store(true)
+				time.AfterFunc(test.long, func() { bad.Store(false) })
 				for range 10 {
 					s.FailRead(&net.OpError{Op: "read", Net: "udp", Err: os.NewSyscallError("recvfrom", test.err)})
 					w.socket.FailRead(&net.OpError{Op: "read", Net: "udp", Err: os.NewSyscallError("recvfrom", test.err)})
