@@ -99,9 +99,9 @@ func TestGarbageIsDroppedAndCounted(t *testing.T) {
 					}
 				}
 			}
-			time.Sleep(time.Millisecond)
+			w.wait(time.Millisecond)
 		}
-		time.Sleep(time.Second)
+		w.wait(time.Second)
 		expectEcho(t, c, "after")
 		l, d := w.listener.Stats(), c.SocketStats()
 		if l.Sessions != 1 {

@@ -140,3 +140,6 @@ type datagram = simnet.Datagram
 func dropAll(*datagram) bool { return false }
 
 func readAll(c *rudp.Conn) ([]byte, error) { return io.ReadAll(c) }
+
+// wait lets d of fake time pass.
+func (w *world) wait(d time.Duration) { time.Sleep(d) }
