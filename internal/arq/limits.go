@@ -64,8 +64,10 @@ const (
 	handshakePadding    = 1200
 	amplificationFactor = 3
 
-	// closeTries is how often an unanswered CLOSE is sent.
-	closeTries = 5
+	// An unanswered CLOSE is sent closeTries times, each time waiting twice as
+	// long: at least 0.6 s, so that a short outage does not swallow them all.
+	closeTries      = 5
+	closeFirstRetry = 20 * time.Millisecond
 
 	// oversleep is how late a wake-up has to be to mean that the whole process
 	// was stopped.

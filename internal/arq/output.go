@@ -243,7 +243,7 @@ func (c *Conn) packetSent(now Time, b []byte, p sentPacket) {
 	c.inFlight += len(b)
 	c.lastSent = now
 	if p.carries&carriesClose != 0 {
-		c.closing.retryAt = now.add(c.rtt.pto(now) << min(c.closing.tries-1, 4))
+		c.closing.retryAt = now.add(max(c.rtt.pto(now), closeFirstRetry) << min(c.closing.tries-1, 4))
 	}
 	c.cc.OnSent(now, len(b), c.inFlight)
 	c.spend(len(b))

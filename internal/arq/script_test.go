@@ -172,7 +172,7 @@ func (s *script) decode(b []byte) sentDatagram {
 	}
 	if h.Ack {
 		d.ack = new(wire.Ack)
-		if rest, err = wire.ParseAck(rest, s.peer.next, s.c.recv.next, d.ack); err != nil {
+		if rest, err = wire.ParseAck(rest, s.c.acks.largest+1, s.c.recv.next, d.ack); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -62,6 +62,9 @@ type node struct {
 	sentBytes int64
 	sentCount int64
 	turning   bool
+	onTurn    func() // after each turn, with the deadline known
+	timedOut  Time   // of the last timeout
+	again     int    // timeouts at that very time
 }
 
 func newSim(t testing.TB) *sim { return &sim{t: t, now: 1} }
@@ -141,8 +144,19 @@ func (n *node) receive(b []byte) {
 			return
 		}
 	}
+	if n.c.State() == StateDone {
+		n.reset(b)
+		return
+	}
 	n.c.HandleDatagram(n.s.now, b)
 	n.turn()
+}
+
+// reset answers for a session that is over, as an endpoint does.
+func (n *node) reset(b []byte) {
+	if q, ok := wire.QuoteOf(b); ok {
+		n.transmit(wire.AppendReset(nil, n.c.LocalID(), q))
+	}
 }
 
 // turn is the driver's turn: events, application, datagrams, deadline.
@@ -167,6 +181,9 @@ func (n *node) turn() {
 		n.drainEvents()
 	}
 	at, ok := n.c.NextTimeout()
+	if n.onTurn != nil {
+		n.onTurn()
+	}
 	if !ok {
 		n.wake = never
 		return
@@ -182,6 +199,12 @@ func (n *node) timeout(at Time) {
 		return // re-armed meanwhile
 	}
 	n.wake = 0
+	if n.again++; n.timedOut != n.s.now {
+		n.timedOut, n.again = n.s.now, 0
+	}
+	if n.again > 20 {
+		n.s.t.Fatalf("deadline %d stays in the past at %d, state %d", at, n.s.now, n.c.State())
+	}
 	n.c.HandleTimeout(n.s.now)
 	n.turn()
 }
