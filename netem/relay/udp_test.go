@@ -126,7 +126,7 @@ func TestForwardBothWays(t *testing.T) {
 						bytes += uint64(size)
 					}
 					want := netem.Count{Datagrams: uint64(len(sizes)), Bytes: bytes}
-					s := eventually(t, r, "all counted", func(s Stats) bool { return s.Down.Sent == want })
+					s := eventually(t, r, "all counted", func(s Stats) bool { return s.Up.Sent == want && s.Down.Sent == want })
 					for _, f := range []Flow{s.Up, s.Down} {
 						if f.Received != want || f.Sent != want {
 							t.Errorf("%+v, want %+v", f, want)
@@ -399,7 +399,7 @@ func TestIdleRoutesEndAndStayInTheSums(t *testing.T) {
 		}
 		read(t, c)
 		n := uint64(round + 1)
-		eventually(t, r, "sent", func(s Stats) bool { return s.Down.Sent.Datagrams == n })
+		eventually(t, r, "sent", func(s Stats) bool { return s.Up.Sent.Datagrams == n && s.Down.Sent.Datagrams == n })
 		before := r.Stats()
 		u.expire(u.now() + time.Second) // the janitor's work, at a later time
 		s := eventually(t, r, "ended", func(Stats) bool {
