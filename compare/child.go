@@ -104,7 +104,7 @@ func childMain(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if len(chosen) != 1 {
 		return fmt.Errorf("one driver per process; %q names %d", o.Driver, len(chosen))
 	}
-	result, err := runRound(ctx, chosen[0].open(tuningFor(o.Load.Workload)), o)
+	result, err := runRound(ctx, chosen[0].open(o.Load.tuning()), o)
 	if err != nil {
 		return err
 	}

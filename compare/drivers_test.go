@@ -123,7 +123,9 @@ func TestEcho(t *testing.T) {
 			t.Parallel()
 			for _, size := range []int{8, 64, 1024, 16384} {
 				t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
-					verifyEcho(t, p.open(tuningFor(bench.Echo)), size)
+					l := standardLoad()
+					l.Payload = size
+					verifyEcho(t, p.open(l.tuning()), size)
 				})
 			}
 		})
@@ -151,7 +153,7 @@ func verifyEcho(t *testing.T, d bench.Driver, size int) {
 				failed <- err
 				return
 			}
-			err = echo(ctx, c, client, 100, 8, size)
+			err = echo(ctx, c, client, min(100, 1<<18/size), 8, size)
 			failed <- errors.Join(err, c.Close())
 		}()
 	}
@@ -170,7 +172,7 @@ func TestReceiveEnds(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 			defer cancel()
-			d := p.open(tuningFor(bench.Echo))
+			d := p.open(standardLoad().tuning())
 			l, err := d.Listen(ctx, "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -214,7 +216,7 @@ func TestAcceptEnds(t *testing.T) {
 	for _, p := range rivals() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			l, err := p.open(tuningFor(bench.Echo)).Listen(t.Context(), "127.0.0.1:0")
+			l, err := p.open(standardLoad().tuning()).Listen(t.Context(), "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -246,21 +246,20 @@ func (o *options) finish(title string, loads []load) (*plan, error) {
 }
 
 // flagWords turns the harness's field names into flags.
-func flagWords(err error) error {
-	text := err.Error()
-	for _, prefix := range []string{"bench: ", "netem: ", "Config."} {
-		text = strings.ReplaceAll(text, prefix, "")
-	}
-	for field, name := range map[string]string{
-		"Workload is": "--workload is", "Payload is": "--payload is", "Window is": "--window is",
-		"Clients is": "--clients is", "unknown profile": "--profile: unknown profile",
-		"Rate is":                    "--rate-mbit gives a rate that is",
-		"Clients x Window x Payload": "--clients x --window x --payload",
-	} {
-		text = strings.ReplaceAll(text, field, name)
-	}
-	return errors.New(text)
-}
+func flagWords(err error) error { return errors.New(fieldsToFlags.Replace(err.Error())) }
+
+// fieldsToFlags tries its pairs in order, so the longer ones come first.
+var fieldsToFlags = strings.NewReplacer(
+	"bench: ", "", "netem: ", "", "Config.", "",
+	"Clients x Window x Payload", "--clients x --window x --payload",
+	"Workload is", "--workload is",
+	"Payload is", "--payload is",
+	"Window is", "--window is",
+	"Clients is", "--clients is",
+	"unknown profile", "--profile: unknown profile",
+	"QueueBytes is", "--queue-bytes is",
+	"Rate is", "--rate-mbit in bit/s is",
+)
 
 // estimate is the time the plan takes when every round runs its full time.
 func (p *plan) estimate() time.Duration {
@@ -281,7 +280,7 @@ func (p *plan) entrants(l load) []peer {
 	}
 	var list []peer
 	for _, c := range p.peers {
-		can := c.open(tuningFor(l.Workload)).Capabilities()
+		can := c.open(l.tuning()).Capabilities()
 		if (can.Reliable || l.lossless()) && (can.Handshake || l.Workload != bench.Connect) {
 			list = append(list, c)
 		}

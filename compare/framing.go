@@ -18,16 +18,18 @@ type tuning struct {
 	// bulk: one-way goodput. Data waits in front of the transport, not inside
 	// it, so that what was accepted is delivered soon after the deadline.
 	bulk bool
+	// message is the usual size of a message in bytes, which a user knows.
+	message int
 }
 
-// tuningFor keeps the queue far above what a closed loop has in flight, so that
+// tuning keeps the queue far above what a closed loop has in flight, so that
 // what narrows a rival is its own window, and short where the queue is always
 // full.
-func tuningFor(w bench.Workload) tuning {
-	if w == bench.Stream {
-		return tuning{queue: 64 << 10, bulk: true}
+func (l load) tuning() tuning {
+	if l.Workload == bench.Stream {
+		return tuning{queue: 64 << 10, bulk: true, message: l.Payload}
 	}
-	return tuning{queue: 4 << 20}
+	return tuning{queue: 4 << 20, message: l.Payload}
 }
 
 const (
@@ -48,7 +50,8 @@ type byteStream interface {
 	// that the transport has no such call.
 	readable(p []byte) (int, error)
 	// offer hands over what the transport takes without waiting and returns how
-	// much that was. 0 also stands for a transport that cannot tell.
+	// much that was. 0 also stands for a transport that cannot tell. Unless
+	// offer took a part, p holds whole frames; so does p of write.
 	offer(p []byte) (int, error)
 	// write hands over everything, waiting for room.
 	write(p []byte) error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -56,7 +57,7 @@ func kcpName(base string, data int) string {
 }
 
 // kcpDriver runs kcp-go without encryption, message boundaries by length
-// prefix over its stream mode.
+// prefix.
 type kcpDriver struct {
 	config kcpConfig
 	tuning tuning
@@ -84,7 +85,7 @@ func (d kcpDriver) Describe() map[string]any {
 		"nodelay":            []int{c.noDelay, c.interval, c.resend, c.noCongestion},
 		"ack_nodelay":        c.ackNoDelay,
 		"write_delay":        false,
-		"stream_mode":        true,
+		"stream_mode":        !d.aligned(),
 		"fec":                fec,
 		"congestion_control": c.noCongestion == 0,
 		"encryption":         "none",
@@ -123,14 +124,28 @@ func (d kcpDriver) Dial(_ context.Context, address string) (bench.Conn, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	d.config.apply(session)
-	stream := &kcpStream{session: session, socket: socket}
+	d.apply(session)
+	stream := &kcpStream{session: session, socket: socket, aligned: d.aligned()}
 	// The session does not own its socket, so closing that is ours.
 	return newFramedConn(stream, d.tuning, func() { _ = socket.Close() }), nil
 }
 
+// aligned reports whether each message gets a segment of its own: when one fits
+// and two do not, a message cut in two gains nothing and waits for both halves.
+// All other sizes share and fill segments in kcp-go's stream mode, without which
+// small messages use up a window that counts segments.
+func (d kcpDriver) aligned() bool {
+	const segment = kcpMTU - kcp.IKCP_OVERHEAD - kcpFECHeader
+	frame := d.tuning.message + 2
+	return frame <= segment && 2*frame > segment
+}
+
+// kcpFECHeader is what FEC takes from each datagram.
+const kcpFECHeader = 8
+
 // apply sets the parameters on one end of a session.
-func (c kcpConfig) apply(s *kcp.UDPSession) {
+func (d kcpDriver) apply(s *kcp.UDPSession) {
+	c := d.config
 	s.SetMtu(kcpMTU)
 	s.SetWindowSize(c.sendWindow, c.recvWindow)
 	s.SetNoDelay(c.noDelay, c.interval, c.resend, c.noCongestion)
@@ -138,8 +153,8 @@ func (c kcpConfig) apply(s *kcp.UDPSession) {
 	// Every piece that framedConn hands over is complete: waiting for the next
 	// update would add up to an interval to each round trip.
 	s.SetWriteDelay(false)
-	//lint:ignore SA1019 the default mode spends a segment of the window on every small message
-	s.SetStreamMode(true)
+	//lint:ignore SA1019 there is no other way to let small messages share segments
+	s.SetStreamMode(!d.aligned())
 }
 
 type kcpListener struct {
@@ -154,9 +169,9 @@ func (l *kcpListener) run(d kcpDriver) {
 		if err != nil {
 			return
 		}
-		d.config.apply(session)
+		d.apply(session)
 		l.queue.hold()
-		stream := &kcpStream{session: session, socket: l.socket}
+		stream := &kcpStream{session: session, socket: l.socket, aligned: d.aligned()}
 		l.queue.offer(newFramedConn(stream, d.tuning, l.queue.dropQuietly))
 	}
 }
@@ -171,6 +186,8 @@ type kcpStream struct {
 	session *kcp.UDPSession
 	socket  *net.UDPConn
 	reading bench.Binder
+	aligned bool
+	pieces  [][]byte
 	detour  int // pieces that offer must refuse; guarded by framedConn's turn to write
 }
 
@@ -193,11 +210,11 @@ func (s *kcpStream) offer(p []byte) (int, error) {
 		return 0, nil
 	}
 	start := time.Now()
-	n, err := s.session.Write(p)
+	err := s.write(p)
 	if time.Since(start) >= kcpWaited {
 		s.detour = kcpDetour
 	}
-	return n, err
+	return len(p), err
 }
 
 const (
@@ -206,7 +223,17 @@ const (
 )
 
 func (s *kcpStream) write(p []byte) error {
-	_, err := s.session.Write(p)
+	s.pieces = s.pieces[:0]
+	for s.aligned && len(p) > 0 {
+		size, head := binary.Uvarint(p)
+		end := head + int(size)
+		s.pieces = append(s.pieces, p[:end])
+		p = p[end:]
+	}
+	if len(p) > 0 {
+		s.pieces = append(s.pieces, p)
+	}
+	_, err := s.session.WriteBuffers(s.pieces)
 	return err
 }
 
