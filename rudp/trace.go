@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/openarkstudio/arknet-go/internal/arq"
+	"github.com/openarkstudio/arknet-go/internal/wire"
 )
 
 // TraceKind names what a TraceEvent tells.
@@ -20,6 +21,7 @@ const (
 	TraceProbe      = TraceKind(arq.TraceProbe)        // the probe timeout expired
 	TraceCongestion = TraceKind(arq.TraceCongestion)   // Window and InFlight after an ack
 	TraceState      = TraceKind(arq.TraceStateChanged) // the session entered State
+	TraceRestored   = TraceKind(arq.TraceRestored)     // Symbol was restored from repairs
 )
 
 // TraceEvent is one protocol event of a session. Fields that do not belong to
@@ -30,6 +32,7 @@ type TraceEvent struct {
 	Packet         uint64 // packet number
 	Symbol         uint64 // number of the piece of data inside
 	Data           bool   // the datagram carries data
+	Repair         bool   // it carries a repair
 	AckOnly        bool   // it carries an ack and nothing else
 	Retransmission bool   // its data was sent before
 	Size           int    // bytes of UDP payload
@@ -53,7 +56,8 @@ func (ep *endpoint) traceEvent(e arq.TraceEvent) TraceEvent {
 		Time:           ep.schedule.epoch.Add(time.Duration(e.Time)),
 		Packet:         uint64(e.Packet),
 		Symbol:         uint64(e.Symbol),
-		Data:           e.Payload != 0,
+		Data:           e.Payload == wire.PayloadData,
+		Repair:         e.Payload == wire.PayloadRepair,
 		AckOnly:        e.AckOnly,
 		Retransmission: e.Again,
 		Size:           e.Size,

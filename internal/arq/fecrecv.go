@@ -93,6 +93,7 @@ func (c *Conn) takeRestored(now Time) {
 		if c.recv.contains(wire.SymbolID(id)) || !c.acceptSymbol(now, wire.SymbolID(id), data, data) {
 			continue
 		}
+		c.trace(TraceEvent{Kind: TraceRestored, Time: now, Symbol: wire.SymbolID(id), Size: len(data)})
 		d.restored.add(id, id)
 		if extra := len(d.restored.r) - maxReceivedRanges; extra > 0 {
 			d.restored.dropFirst(extra)

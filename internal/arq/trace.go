@@ -16,6 +16,7 @@ const (
 	TraceProbe                             // the probe timeout expired
 	TraceCongestion                        // Window, InFlight after an ack
 	TraceStateChanged                      // State
+	TraceRestored                          // Symbol was restored from repairs: Size
 )
 
 // TraceEvent is one thing that happened. Only the fields of its kind are set.
