@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/openarkstudio/arknet-go"
 	"github.com/openarkstudio/arknet-go/rudp"
@@ -37,6 +39,52 @@ func (d *rudpDriver) Capabilities() Capabilities {
 		Handshake:   true,
 		MaxMessage:  d.cfg.Limits.WithDefaults().MaxMessage,
 	}
+}
+
+// Describe returns the effective parameters. Those of a policy that is off, or
+// of another scheme, are left out.
+func (d *rudpDriver) Describe() map[string]any {
+	c, f := &d.cfg, &d.cfg.FEC
+	m := map[string]any{
+		"mtu":         cmp.Or(c.MTU, rudp.DefaultMTU),
+		"send_window": cmp.Or(c.SendWindow, 512<<10),
+		"recv_window": cmp.Or(c.RecvWindow, 4<<20),
+		"congestion":  cmp.Or(c.Congestion, rudp.CongestionCopa),
+		"retransmit":  cmp.Or(c.Retransmit, rudp.RetransmitSingle),
+		"fec":         cmp.Or(f.Policy, rudp.FECAdaptive),
+		"tls":         false,
+	}
+	if c.MaxRate > 0 {
+		m["max_rate_mbit"] = float64(c.MaxRate) * 8 / 1e6
+	}
+	if c.MinRate > 0 {
+		m["min_rate_mbit"] = float64(c.MinRate) * 8 / 1e6
+	}
+	if m["fec"] == rudp.FECOff {
+		return m
+	}
+	scheme := cmp.Or(f.Scheme, rudp.FECSliding)
+	adaptive := m["fec"] == rudp.FECAdaptive
+	budget := 50
+	if adaptive && scheme == rudp.FECSliding {
+		budget = 100
+	}
+	m["fec_scheme"] = scheme
+	m["fec_parity_budget"] = cmp.Or(f.ParityBudget, budget)
+	m["fec_retain_bytes"] = cmp.Or(f.Retain, 512<<10)
+	if adaptive {
+		m["fec_profile"] = cmp.Or(f.Profile, rudp.FECBalanced)
+	} else {
+		m["fec_parity"] = cmp.Or(f.Parity, 2)
+	}
+	if !adaptive || scheme == rudp.FECBlock {
+		m["fec_data"] = cmp.Or(f.Data, 8)
+	}
+	if scheme == rudp.FECBlock {
+		m["fec_parity_limit"] = cmp.Or(f.ParityLimit, 4)
+		m["fec_group_wait_ms"] = milliseconds(cmp.Or(f.GroupWait, 2*time.Millisecond))
+	}
+	return m
 }
 
 func (d *rudpDriver) Listen(_ context.Context, address string) (Listener, error) {
@@ -181,6 +229,14 @@ func (c *rudpConn) Stats() Stats {
 		ReceivedDatagrams: s.DatagramsReceived,
 		ReceivedBytes:     s.BytesReceived,
 		Retransmitted:     s.Retransmitted,
+
+		Restored:           s.Repairs.Restored,
+		FECRetainedBytes:   uint64(max(s.Repairs.RetainedBytes, 0)),
+		ParityMaxPercent:   float64(s.Repairs.MaxRatio) / 10,
+		ParityMaxShards:    uint64(max(s.Repairs.MaxGroupParity, 0)),
+		ParitySymbols:      s.Repairs.Sent + s.Repairs.BudgetBound,
+		BudgetBoundSymbols: s.Repairs.BudgetBound,
+		PolicyChanges:      s.Repairs.PolicyChanges,
 	}
 }
 
