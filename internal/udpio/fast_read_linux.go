@@ -23,6 +23,7 @@ type reader struct {
 	limit   int
 	bufSize int
 	scratch *recvScratch
+	waited  bool       // the socket was empty at first
 	errno   unix.Errno // of the last call
 	try     func(fd uintptr) bool
 }
@@ -65,6 +66,7 @@ func (r *reader) init(p *fastPath) {
 
 func (p *fastPath) read(ts []Train) (int, error) {
 	p.room = min(p.guess, len(ts))
+	p.waited = false
 	if err := p.rc.Read(p.try); err != nil {
 		return 0, err
 	}
@@ -72,14 +74,20 @@ func (p *fastPath) read(ts []Train) (int, error) {
 		return 0, p.errno
 	}
 	sc := p.scratch
-	// The socket had more than there was room for, or much less.
+	p.adapt(sc.got)
+	return p.deliver(sc, ts), nil
+}
+
+// adapt guesses how many messages the next call will find. One datagram after a
+// wait is a peer that sends one at a time, and the plain recvmsg serves it best;
+// one that was there already has others behind it.
+func (p *fastPath) adapt(got int) {
 	switch {
-	case sc.got == p.room:
+	case got == p.room && (got > 1 || !p.waited):
 		p.guess = min(2*p.guess, p.limit)
-	case sc.got <= p.room/4:
+	case got <= p.room/4, p.waited && got <= p.room/2:
 		p.guess = max(p.guess/2, 1)
 	}
-	return p.deliver(sc, ts), nil
 }
 
 // receive is one try to read the socket. False makes the runtime wait until it
@@ -104,6 +112,7 @@ func (p *fastPath) receive(fd uintptr) bool {
 		}
 		p.release()
 		p.errno = errno
+		p.waited = true
 		return errno != unix.EAGAIN
 	}
 }

@@ -34,6 +34,7 @@ type sendScratch struct {
 
 	sent, lost, bytes, trains, calls int
 
+	used    int // pieces of the largest plan so far
 	hdrs    [maxMessages]mmsghdr
 	iovs    [maxPieces]unix.Iovec
 	names   [maxMessages]sockaddr
@@ -93,8 +94,9 @@ func (w *sendScratch) start(p *fastPath, ts []Train) {
 
 // clear drops all pointers to the caller's memory.
 func (w *sendScratch) clear() {
-	clear(w.plan.pieces[:cap(w.plan.pieces)])
-	clear(w.iovs[:])
+	clear(w.plan.pieces[:w.used])
+	clear(w.iovs[:w.used])
+	w.used = 0
 	w.plan.msgs, w.plan.pieces = w.plan.msgs[:0], w.plan.pieces[:0]
 	w.p, w.ts = nil, nil
 }
@@ -146,6 +148,7 @@ func (w *sendScratch) replan() bool {
 		}
 		w.next = w.plan.next(w.ts, w.next, w.limit, maxSeg)
 		w.at = 0
+		w.used = max(w.used, len(w.plan.pieces))
 		if w.prepare() > 0 {
 			return true
 		}
