@@ -173,6 +173,8 @@ func (c *Conn) handleRecords(now Time, b []byte, payload bool) (rest []byte, err
 			return b, nil
 		case wire.RecordWindow:
 			c.peer.RecvWindow = max(c.peer.RecvWindow, r.Value)
+		case wire.RecordPing:
+			c.trimIdle(now)
 		case wire.RecordClose:
 			c.peerClosed(now, r)
 		case wire.RecordCrypto, wire.RecordCryptoAck:

@@ -106,7 +106,7 @@ func checkReceived(c *Conn) error {
 	switch {
 	case held != q.held || bytes != q.earlyBytes:
 		return fmt.Errorf("%d bytes of %d early symbols, the queue says %d of %d", bytes, held, q.earlyBytes, q.held)
-	case len(q.early) > 2*max(q.limit, keptEarlySlots):
+	case len(q.early) > 2*max(q.limit, 8):
 		return fmt.Errorf("%d slots for early symbols with a limit of %d", len(q.early), q.limit)
 	case bytes > c.cfg.RecvWindow:
 		return fmt.Errorf("%d early bytes, the window is %d", bytes, c.cfg.RecvWindow)

@@ -39,6 +39,11 @@ const (
 	freeMemory = 8 << 10
 	memoryStep = 32 << 10
 
+	// keptSlots is the room that each queue keeps once the session was idle for
+	// idleAfter.
+	keptSlots = 32
+	idleAfter = 1 * time.Second
+
 	// Ack delays: an arrival that shows a gap or fills one is acked within
 	// ackUrgentDelay, any other within max(ackUrgentDelay, min_rtt/16), and the
 	// ackEvery-th at once.

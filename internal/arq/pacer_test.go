@@ -120,14 +120,14 @@ func TestMaxRateIsKept(t *testing.T) {
 		s := newSim(t)
 		up, down := testLinks(t, netem.Config{Delay: 5 * ms}, 1)
 		cc, sc := testConfig(1), testConfig(2)
-		cc.MaxRate, cc.Congestion = 2_500_000, congestion
+		cc.MaxRate, cc.Congestion = 1_000_000, congestion
 		client, _ := s.pair(cc, sc, up, down)
 		feed(client, 1000)
-		s.runFor(time.Second)
+		s.runFor(500 * ms)
 		before := client.sentBytes
-		s.runFor(4 * time.Second)
-		if rate := float64(client.sentBytes-before) / 4; rate < 2_450_000 || rate > 2_500_100 {
-			t.Errorf("%.0f bytes/s left under a limit of 2500000", rate)
+		s.runFor(2 * time.Second)
+		if rate := float64(client.sentBytes-before) / 2; rate < 980_000 || rate > 1_000_100 {
+			t.Errorf("%.0f bytes/s left under a limit of 1000000", rate)
 		}
 	}
 }

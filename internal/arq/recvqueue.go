@@ -89,14 +89,8 @@ func (q *recvQueue) accept(id wire.SymbolID, b []byte) error {
 			return err
 		}
 	}
-	if q.held == 0 && len(q.early) > keptEarlySlots {
-		q.early = nil
-	}
 	return nil
 }
-
-// keptEarlySlots is how many empty slots an idle queue keeps.
-const keptEarlySlots = 256
 
 func (q *recvQueue) keepEarly(id wire.SymbolID, b []byte) {
 	if span := int(id - q.next + 1); span > len(q.early) {
@@ -380,5 +374,6 @@ func (q *readyBytes) release() {
 			c.Release()
 		}
 	}
-	*q = readyBytes{}
+	clear(q.chunks)
+	*q = readyBytes{chunks: q.chunks[:0]}
 }

@@ -16,7 +16,7 @@ import (
 
 var (
 	scheduleSeed  = flag.Uint64("arq.seed", 0, "run this one random schedule")
-	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run")
+	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run; a quarter of them under the race detector")
 )
 
 // TestRandomSchedules draws paths, configurations and applications from seeds:
@@ -28,7 +28,11 @@ func TestRandomSchedules(t *testing.T) {
 		runSchedule(t, *scheduleSeed)
 		return
 	}
-	for seed := range *scheduleCount {
+	count := *scheduleCount
+	if raceEnabled {
+		count /= 4
+	}
+	for seed := range count {
 		runSchedule(t, seed+1)
 		if t.Failed() {
 			return

@@ -261,14 +261,8 @@ func (q *sendQueue) advance() bool {
 		s.buf = nil
 		q.base++
 	}
-	if q.base == q.next && len(q.ring) > keptRingSlots {
-		q.ring = nil
-	}
 	return q.base != before
 }
-
-// keptRingSlots is how many slots an empty queue keeps.
-const keptRingSlots = 256
 
 // firstUnknown is the oldest symbol that the peer is not known to hold, or the
 // next one to be sent.

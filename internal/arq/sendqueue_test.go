@@ -175,25 +175,6 @@ func TestSendQueueMissing(t *testing.T) {
 	}
 }
 
-// A queue that was long does not keep its ring for ever.
-func TestSendQueueShrinksWhenEmpty(t *testing.T) {
-	q := newSendQueue(100)
-	for range 1000 {
-		q.addMessage(make([]byte, 90))
-	}
-	for q.unsent < q.next {
-		q.markKnown(q.takeUnsent())
-	}
-	q.advance()
-	if len(q.ring) > keptRingSlots {
-		t.Errorf("%d slots are kept for an empty queue", len(q.ring))
-	}
-	q.addMessage([]byte("x"))
-	if id := q.takeUnsent(); id != 1000 || string(q.at(id).buf.Data[2:]) != "x" {
-		t.Errorf("symbol %d holds %q", id, q.at(id).buf.Data)
-	}
-}
-
 func TestSendQueueGivesUp(t *testing.T) {
 	q := newSendQueue(100)
 	for range 30 {

@@ -87,7 +87,4 @@ func (l *sentLog) forget(sentBefore Time) {
 		l.base++
 	}
 	l.acked.dropBelow(uint64(l.base))
-	if l.len() == 0 && len(l.ring) > 256 {
-		l.ring = nil
-	}
 }

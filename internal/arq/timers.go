@@ -116,6 +116,28 @@ func (c *Conn) HandleTimeout(now Time) {
 		c.sendClose(now, true, CodeIdle, "idle")
 	case now >= c.keepAliveDeadline():
 		c.pingDue, c.lastProbe = true, now
+		c.trimIdle(now)
+	}
+}
+
+// trimIdle gives up the room of a busier time when a keepalive leaves or comes.
+// It is not done whenever queues run empty, which those of a request and
+// response session do all the time.
+func (c *Conn) trimIdle(now Time) {
+	if now.sub(c.lastMessage) < idleAfter {
+		return
+	}
+	if c.send.len() == 0 && len(c.send.ring) > keptSlots {
+		c.send.ring = nil
+	}
+	if c.sent.len() == 0 && len(c.sent.ring) > keptSlots {
+		c.sent.ring = nil
+	}
+	if q := &c.recv; q.held == 0 && len(q.early) > keptSlots {
+		q.early = nil
+	}
+	if q := &c.recv.ready; q.len == 0 && cap(q.chunks) > keptSlots {
+		q.chunks = nil
 	}
 }
 

@@ -1,0 +1,5 @@
+//go:build !race
+
+package arq
+
+const raceEnabled = false
