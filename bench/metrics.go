@@ -40,6 +40,7 @@ func (r *round) fill(result *record.Round, before, after snapshot, elapsed, cpu 
 	}
 	m.RoundTripsPerSecond = round4(operations / elapsed.Seconds())
 	m.RTTP50, m.RTTP95, m.RTTP99, _ = r.rtt.percentiles()
+	result.RTTDistribution = r.rtt.distribution()
 
 	app := operations * float64(r.cfg.payload())
 	if r.cfg.Workload != Stream {

@@ -57,7 +57,8 @@ func sample() *record.Result {
 			SocketBuffers: record.SocketBuffers{ServerRead: 8 << 20, ServerWrite: 8 << 20},
 		},
 		Rounds: []record.Round{
-			{Round: 1, Seed: 42, Start: start, ElapsedSeconds: 3.01, WarmupOK: true, Metrics: metrics(1_475, 37_000), Relay: relay, OK: true},
+			{Round: 1, Seed: 42, Start: start, ElapsedSeconds: 3.01, WarmupOK: true, Metrics: metrics(1_475, 37_000), Relay: relay, OK: true,
+				RTTDistribution: []record.Percentile{{Percent: 0, RTT: 20_100}, {Percent: 50, RTT: 40_001}, {Percent: 95, RTT: 71_000}, {Percent: 99, RTT: 95_000}, {Percent: 100, RTT: 120_500}}},
 			{Round: 2, Seed: 43, Start: start.Add(6 * time.Second), ElapsedSeconds: 5, WarmupOK: true, Metrics: failed, Relay: relay,
 				Errors: record.Errors{Order: 2, Content: 1}, Failure: "client 3: message 17: a byte differs"},
 			{Round: 3, Seed: 44, Start: start.Add(12 * time.Second), ElapsedSeconds: 3.02, WarmupOK: true, Metrics: metrics(1_485.5, 38_000), Relay: relay, OK: true},
@@ -169,7 +170,7 @@ func TestReadRefusesMissingFields(t *testing.T) {
 		case map[string]any:
 			for k, e := range v {
 				at := append(append([]any(nil), path...), k)
-				if n := len(path); n > 0 && (path[n-1] == "dependencies" || path[n-1] == "config" && sample().Config.Transport[k] != nil) || k == "failure" {
+				if n := len(path); n > 0 && (path[n-1] == "dependencies" || path[n-1] == "config" && sample().Config.Transport[k] != nil) || k == "failure" || k == "rtt_distribution" {
 					continue // open maps and optional fields
 				}
 				paths = append(paths, at)
@@ -233,6 +234,9 @@ func TestReadRefuses(t *testing.T) {
 		{"missing round", replace(`"rounds": 3`, `"rounds": 4`), "3 rounds"},
 		{"another seed", replace(`"seed": 43`, `"seed": 45`), "rounds[1].seed"},
 		{"negative figure", replace(`"cpu_percent": 12.5`, `"cpu_percent": -12.5`), "cpu_percent"},
+		{"distribution that falls", replace(`"us": 120500`, `"us": 12050`), "rtt_distribution[4].us"},
+		{"distribution out of order", replace(`"percent": 99,`, `"percent": 9,`), "rtt_distribution[3].percent"},
+		{"distribution against its percentile", replace(`"us": 71000`, `"us": 71001`), "rtt_p95_us"},
 		{"errors in a good round", replace(`"lost": 0`, `"lost": 1`), "ok is true with errors: lost 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -103,12 +103,24 @@ type Round struct {
 
 	Metrics
 
+	// RTTDistribution are percentiles of what RTTP50 and its siblings measure,
+	// in ascending order. Records that were made before it existed, and
+	// workloads without round trips, have none.
+	RTTDistribution []Percentile `json:"rtt_distribution,omitempty"`
+
 	Relay  Relay  `json:"relay"`  // of the measured phase
 	Errors Errors `json:"errors"` // of the whole round
 
 	// Failure is the first thing that went wrong, in words.
 	Failure string `json:"failure,omitempty"`
 	OK      bool   `json:"ok"`
+}
+
+// Percentile is one point of a distribution: so many percent of the observations
+// took at most so many microseconds.
+type Percentile struct {
+	Percent float64 `json:"percent"` // 0 is the shortest, 100 the longest
+	RTT     float64 `json:"us"`      // microseconds
 }
 
 // Metrics are the figures of one round, or their median, minimum or maximum. An

@@ -9,8 +9,9 @@ import (
 
 // Validate checks that r is complete and agrees with itself: as many rounds as
 // configured, numbered and seeded in order, figures finite and not negative,
-// errors and OK consistent, at least as much on the wire as was verified, and Median, Min, Max, Errors and OK as Aggregate
-// computes them.
+// distributions ascending and in line with the percentiles, errors and OK
+// consistent, at least as much on the wire as was verified, and Median, Min,
+// Max, Errors and OK as Aggregate computes them.
 func (r *Result) Validate() error {
 	if r.Schema != Schema {
 		return fmt.Errorf("record: schema is %q; allowed: %q", r.Schema, Schema)
@@ -59,6 +60,9 @@ func (r *Round) validate() error {
 			return fmt.Errorf("%s is %v; allowed: 0 or more", name, f)
 		}
 	}
+	if err := r.validateDistribution(); err != nil {
+		return err
+	}
 	if r.OK {
 		switch {
 		case r.Errors.Total() != 0:
@@ -70,6 +74,25 @@ func (r *Round) validate() error {
 		case r.ElapsedSeconds <= 0:
 			return fmt.Errorf("ok is true without measured time")
 		}
+	}
+	return nil
+}
+
+// validateDistribution checks that both columns ascend and agree with the
+// percentiles among the metrics.
+func (r *Round) validateDistribution() error {
+	known := map[float64]float64{50: r.RTTP50, 95: r.RTTP95, 99: r.RTTP99}
+	last := Percentile{Percent: -1}
+	for i, p := range r.RTTDistribution {
+		switch want, ok := known[p.Percent]; {
+		case !(p.Percent > last.Percent && p.Percent <= 100): // no number is not above another
+			return fmt.Errorf("rtt_distribution[%d].percent is %v; allowed: above the one before, 0 to 100", i, p.Percent)
+		case !(p.RTT >= last.RTT) || math.IsInf(p.RTT, 0):
+			return fmt.Errorf("rtt_distribution[%d].us is %v; allowed: a finite number, at least the one before", i, p.RTT)
+		case ok && p.RTT != want:
+			return fmt.Errorf("rtt_distribution[%d].us is %v; rtt_p%v_us is %v", i, p.RTT, p.Percent, want)
+		}
+		last = p
 	}
 	return nil
 }
