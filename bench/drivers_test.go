@@ -42,10 +42,16 @@ func mustRun(t *testing.T, d Driver, cfg Config) *record.Result {
 }
 
 func TestRawUDPOnLoopback(t *testing.T) {
-	for _, v6 := range []bool{false, true} {
+	for _, c := range []struct {
+		d  Driver
+		v6 bool
+	}{{RawUDP(), false}, {RawUDP(), true}, {RawUDPBatch(), false}, {RawUDPBatch(), true}} {
 		cfg := onLoopback(Echo)
-		cfg.IPv6 = v6
-		r := mustRun(t, RawUDP(), cfg)
+		cfg.IPv6 = c.v6
+		r := mustRun(t, c.d, cfg)
+		if r.Config.Driver != c.d.Name() {
+			t.Errorf("recorded as %q", r.Config.Driver)
+		}
 		if got := r.Median.WireOverheadPercent; got != 0 {
 			t.Errorf("overhead %v %% without any header", got)
 		}

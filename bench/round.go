@@ -229,11 +229,16 @@ func (r *round) measure(ctx context.Context, result *record.Round) {
 }
 
 // settle waits until the transport has acknowledged what it accepted, at most
-// drainLimit, and reports whether it did.
+// drainLimit and hardly at all once messages are known to be missing, and reports
+// whether it did.
 func (r *round) settle(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, drainLimit)
-	defer cancel()
 	f := &r.faults
+	limit := drainLimit
+	if e, _ := f.result(); e.DrainTimeouts+e.Unfinished+e.Disconnects > 0 {
+		limit = samplePeriod
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for _, side := range []*side{&r.clients, &r.servers} {
 		for _, c := range side.all() {
 			d, ok := c.(Drainer)

@@ -44,6 +44,7 @@ Exit status: 0 all checks passed, 1 a round failed, 2 bad usage.`
 
 // rawUDPCommand is arknet bench raw-udp.
 type rawUDPCommand struct {
+	Batch bool `help:"Read and write several datagrams with one system call, where there is one." group:"Load:"`
 	loadFlags
 	Profile choice `choices:"none" default:"none" placeholder:"NAME" help:"Nothing here repairs loss." group:"Network, each direction:"`
 
@@ -55,13 +56,14 @@ type rawUDPCommand struct {
 // Help is the text below the flags.
 func (rawUDPCommand) Help() string {
 	return `
-One datagram per message, one system call per datagram, no headers, no repair: what reliable
-transports are measured against. It loses nothing on a path without loss unless a socket buffer
+One datagram per message, one system call per datagram unless --batch is given, no headers, no
+repair: what reliable transports are measured against. It loses nothing on a path without loss unless a socket buffer
 overflows; that is counted as lost and fails the run.
 
 Examples:
 
     arknet bench raw-udp
+    arknet bench raw-udp --batch
     arknet bench raw-udp --payload 64 --window 1 --clients 1 --json
 
 Exit status: 0 all checks passed, 1 a round failed, 2 bad usage.`
@@ -102,7 +104,11 @@ func (c *rawUDPCommand) Run(a *app) error {
 	if can := bench.RawUDP().Capabilities(); cfg.Payload > can.MaxMessage {
 		return usagef("--payload is %d; allowed with raw-udp: %d to %d", cfg.Payload, bench.MinPayload, can.MaxMessage)
 	}
-	return a.bench(bench.RawUDP(), cfg, c.outputFlags)
+	d := bench.RawUDP()
+	if c.Batch {
+		d = bench.RawUDPBatch()
+	}
+	return a.bench(d, cfg, c.outputFlags)
 }
 
 // bench runs a configuration and writes its result.
