@@ -31,7 +31,8 @@ type fastPath struct {
 	remote   netip.AddrPort // of a connected socket
 	wildcard bool           // bound to all addresses and not connected
 
-	gro bool
+	gro       bool
+	groBefore int // the option as the connection came
 	// maxSeg is the longest segment that GSO is used for: 0 when it is off,
 	// less than all when the kernel refused a size.
 	maxSeg atomic.Int32
@@ -94,8 +95,8 @@ func (p *fastPath) probe(fd int, opts *Options) error {
 	if !opts.NoGRO {
 		gro = 1
 	}
-	// Written in both cases: the connection may come with GRO switched on, and
-	// trains would arrive that nobody splits.
+	// Written in both cases, as the connection may come with GRO switched on.
+	p.groBefore, _ = unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO)
 	p.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, gro) == nil && gro == 1
 
 	// Each option belongs to one family; a dual-stack socket has both. What is
@@ -117,6 +118,35 @@ func (p *fastPath) probe(fd int, opts *Options) error {
 }
 
 func (p *fastPath) connected() bool { return p.remote.IsValid() }
+
+// detach puts the GRO option back. What the kernel queued with GRO on, it would
+// now hand out as one datagram each: so the queue is emptied. What it queues
+// from then on is single.
+func (p *fastPath) detach() {
+	_ = p.rc.Control(func(fd uintptr) {
+		if now, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO); err == nil && now == p.groBefore {
+			return
+		}
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, p.groBefore)
+		if !p.gro {
+			return
+		}
+		var b [1]byte
+		for range maxQueued {
+			_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+			switch err {
+			case nil:
+				p.ctr.discardedIn.Add(1)
+			case unix.EAGAIN:
+				return
+			}
+		}
+	})
+}
+
+// maxQueued bounds the emptying of a socket that is flooded at the same time:
+// more messages than any receive buffer holds.
+const maxQueued = 1 << 16
 
 func (p *fastPath) fill(st *Stats) {
 	st.GSO = p.maxSeg.Load() > 0

@@ -119,6 +119,35 @@ func TestTrainStaysWhole(t *testing.T) {
 	collect(t, server, 64)
 }
 
+// After Detach the owner reads single datagrams again, whatever the kernel had
+// put together before.
+func TestDetachSwitchesGROOff(t *testing.T) {
+	pc := listen(t, "udp", "127.0.0.1")
+	peer := newSocket(t, dial(t, pc.LocalAddr()), Options{})
+	for range 3 {
+		s := newSocket(t, pc, Options{})
+		if !s.Stats().GRO {
+			t.Skip("this kernel has no GRO")
+		}
+		write(t, peer, fill(300, 100, 0))
+		collect(t, s, 3)
+		write(t, peer, fill(300, 100, 0), fill(50, 0, 0)) // nobody reads these
+		if err := s.Detach(); err != nil {
+			t.Fatal(err)
+		}
+		if st := s.Stats(); st.DiscardedIn == 0 {
+			t.Errorf("%+v", st)
+		}
+		write(t, peer, fill(250, 100, 0))
+		buf := make([]byte, 1000)
+		for _, want := range []int{100, 100, 50} {
+			if n, _, err := pc.ReadFrom(buf); n != want || err != nil {
+				t.Errorf("owner read %d bytes, %v; want %d", n, err, want)
+			}
+		}
+	}
+}
+
 func TestKernelDrops(t *testing.T) {
 	server := newSocket(t, listen(t, "udp", "127.0.0.1"), Options{})
 	if err := server.PacketConn().(*net.UDPConn).SetReadBuffer(8 << 10); err != nil {

@@ -138,6 +138,8 @@ func (p *plainPath) writeOne(d []byte, to netip.AddrPort) (err error) {
 	return err
 }
 
+func (p *plainPath) detach() {}
+
 func (p *plainPath) fill(*Stats) {}
 
 // addrCache keeps the net.Addr values of recent peers, which WriteTo wants on

@@ -44,6 +44,9 @@ type path interface {
 	// system took, and net.ErrClosed or nil. It runs concurrently.
 	write(ts []Train) (sent int, err error)
 
+	// detach gives the connection back as it was, once nobody reads any more.
+	detach()
+
 	// fill adds what only the path knows.
 	fill(*Stats)
 }
@@ -167,7 +170,10 @@ func (s *Socket) Close() error {
 // WriteTrains return net.ErrClosed from now on, and when Detach returns nil,
 // no goroutine reads the connection any more, its read deadline is cleared,
 // and all datagrams that arrive from now on are for its owner. A write that is
-// under way may still finish.
+// under way may still finish. GRO is switched off again, lest the owner read
+// several datagrams as one; those that wait in the socket at that moment may be
+// such, so they are dropped and counted. The sizes of the socket buffers, DF and
+// the reporting of addresses stay as New set them.
 //
 // A blocked reader is woken through the read deadline. Detach gives an error
 // when the connection has none, or does not obey it within a second; then the
@@ -185,6 +191,7 @@ func (s *Socket) Detach() error {
 	defer patience.Stop()
 	select {
 	case s.reading <- struct{}{}:
+		s.path.detach()
 		<-s.reading
 	case <-patience.C:
 		err = errors.New("udpio: the borrowed connection ignores its read deadline")

@@ -32,6 +32,10 @@ type Stats struct {
 	// them as errors, which count under ErrTooLarge as well.
 	TruncatedIn uint64
 
+	// DiscardedIn counts messages that waited in the socket when Detach
+	// switched GRO off.
+	DiscardedIn uint64
+
 	// LostOut counts datagrams that WriteTrains could not hand to the system.
 	LostOut uint64
 
@@ -91,6 +95,7 @@ type counters struct {
 	trainsIn, trainsOut       atomic.Uint64
 	emptyIn, truncatedIn      atomic.Uint64
 	lostOut, gsoRefused       atomic.Uint64
+	discardedIn               atomic.Uint64
 	readErrors, writeErrors   [numErrorKinds]atomic.Uint64
 }
 
@@ -106,6 +111,7 @@ func (c *counters) snapshot() Stats {
 		TrainsOut:    c.trainsOut.Load(),
 		EmptyIn:      c.emptyIn.Load(),
 		TruncatedIn:  c.truncatedIn.Load(),
+		DiscardedIn:  c.discardedIn.Load(),
 		LostOut:      c.lostOut.Load(),
 		GSORefused:   c.gsoRefused.Load(),
 	}
