@@ -62,8 +62,11 @@ type RepairStats struct {
 	Useless  uint64 // that told nothing new
 	Late     uint64 // for data that was held already, or is no longer kept
 	Rejected uint64 // wrong window, length or checksum, or over a limit
-	Evicted  uint64 // dropped unsolved at the memory limit
+	Evicted  uint64 // dropped unsolved at a limit
+	Held     uint64 // waiting for more
 	Restored uint64 // pieces of data restored
+
+	MemoryBound uint64 // times that FEC.RetainTotal had no more for this session
 
 	RetainedBytes     int // held for coding now, both directions
 	RetainedPeakBytes int // the most that was held

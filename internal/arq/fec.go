@@ -1,6 +1,7 @@
 package arq
 
 import (
+	"slices"
 	"time"
 
 	"github.com/openarkstudio/arknet-go/fec"
@@ -51,9 +52,11 @@ const (
 	// smallBurst: with at most so many symbols unknown a burst gets one repair
 	// at least, if SmallBursts is set.
 	smallBurst = 4
-	// codedRounds is how many repairs ride along with one round of coded
+	// codedRound is how many repairs ride along with one round of coded
 	// retransmission.
 	codedRound = 1
+	// codedSymbols is how far back they may reach, as far as the memory goes.
+	codedSymbols = 4096
 	// coverGrace is how long beyond a round trip an unjudged repair counts as
 	// cover for a missing symbol.
 	coverGrace = 5 * time.Millisecond
@@ -68,6 +71,7 @@ type repairSender struct {
 	enc     *fec.Encoder // nil = off
 	policy  FECPolicy
 	coded   bool // retransmission rounds get a repair
+	widest  int  // window that the peer takes, in symbols
 	number  uint64
 	debt    int64 // repairs owed, in 1/missRateOne
 	burst   int   // symbols since the last pause
@@ -79,21 +83,22 @@ type repairSender struct {
 	owed  int           // repairs to send now
 	first wire.SymbolID // their window, span 0 = sliding as of the sending
 	span  int
-	index int // of the next parity of a block group
-	again bool
+	index int  // of the next parity of a block group
+	again bool // they guard a round of retransmissions
 
 	group      wire.SymbolID // block: first symbol of the open group
 	groupCount int
 
 	sourceBytes int64 // recent, for the budget
 	repairBytes int64
-	live        []wire.PacketNumber // repairs whose fate is open
-	lastSource  Time
+	live        []wire.PacketNumber // repairs whose fate may be open, ascending
+	releaseAt   Time                // end of a long silence, never = nothing kept
 	stats       RepairStats
 	lastRatio   int64
 }
 
-// RepairStats tell what repairs cost and what they did.
+// RepairStats tell what repairs cost and what they did. Received is the sum of
+// Used, Useless, Late, Rejected, Evicted and Held.
 type RepairStats struct {
 	Sent           uint64 // repairs sent ahead of a loss
 	SentCoded      uint64 // repairs sent with a retransmission round
@@ -109,8 +114,11 @@ type RepairStats struct {
 	Useless  uint64 // that told nothing new
 	Late     uint64 // for symbols that were all held, or no longer kept
 	Rejected uint64 // wrong window, length or checksum, or over a limit
-	Evicted  uint64 // dropped unsolved
+	Evicted  uint64 // dropped unsolved at a limit
+	Held     uint64 // waiting for more
 	Restored uint64 // symbols restored
+
+	MemoryBound uint64 // times that the shared memory of coding had no more
 
 	RetainedBytes     int // held for coding now, both directions
 	RetainedPeakBytes int
@@ -118,6 +126,7 @@ type RepairStats struct {
 
 // startCoding sets both directions up once the peer's parameters are known.
 func (c *Conn) startCoding() {
+	c.repairs.releaseAt, c.restorer.releaseAt = never, never
 	c.startRepairs()
 	c.startRestorer()
 }
@@ -125,21 +134,25 @@ func (c *Conn) startCoding() {
 // startRepairs sets the sending side up once the peer's parameters are known.
 func (c *Conn) startRepairs() {
 	r := &c.repairs
-	r.flushAt = never
 	cfg := &c.cfg.FEC
 	r.policy = cfg.Policy
-	r.coded = c.cfg.Retransmit == RetransmitCoded
-	if r.policy == FECOff && !r.coded || c.peer.MaxRepairSpan == 0 || cfg.Retain == 0 {
+	// Repairs that are sent anyway guard retransmissions as well.
+	r.coded = c.cfg.Retransmit == RetransmitCoded && r.policy == FECOff
+	r.widest = int(min(c.peer.MaxRepairSpan, wire.MaxRepairSpan))
+	if r.policy == FECOff && !r.coded || r.widest == 0 || cfg.Retain == 0 {
 		r.policy, r.coded = FECOff, false
 		return
 	}
-	span := int(min(c.peer.MaxRepairSpan, wire.MaxRepairSpan))
+	symbols := 2 * wire.MaxRepairSpan
+	if r.coded {
+		symbols = codedSymbols
+	}
 	enc, err := fec.NewEncoder(fec.Config{
 		Epoch: c.repairEpoch(c.client),
 		Limits: fec.Limits{
 			SymbolBytes: c.send.payload,
-			Span:        span,
-			Symbols:     2 * wire.MaxRepairSpan,
+			Span:        r.widest,
+			Symbols:     symbols,
 			Bytes:       max(cfg.Retain, 32<<10, 4*c.send.payload),
 		},
 	})
@@ -170,7 +183,8 @@ func (c *Conn) sourceSent(now Time, id wire.SymbolID, body []byte) {
 	if err := r.enc.Add(uint64(id), body); err != nil {
 		panic("BUG: symbol does not fit the encoder: " + err.Error())
 	}
-	r.lastSource = now
+	r.releaseAt = now.add(fecSilence)
+	c.noteRetained()
 	r.sourceBytes += int64(len(body))
 	if r.sourceBytes > budgetMemory {
 		r.sourceBytes /= 2
@@ -214,13 +228,15 @@ func (c *Conn) groupSource(now Time, id wire.SymbolID) {
 		r.flushAt = now.add(c.cfg.FEC.GroupWait)
 	}
 	r.groupCount++
-	if r.groupCount >= c.cfg.FEC.Data {
+	if r.groupCount >= min(c.cfg.FEC.Data, r.widest) {
 		c.endBurst()
 	}
 }
 
 // endBurst pays the debt to the last fraction, so that it may go below zero:
 // rounding up at every small burst would cost more than carrying the rest over.
+// A block group is closed by it. It never meets repairs of another group that
+// still wait: those leave before the next new symbol does.
 func (c *Conn) endBurst() {
 	r := &c.repairs
 	r.flushAt = never
@@ -237,22 +253,25 @@ func (c *Conn) endBurst() {
 		n = max(n, 1-r.paid)
 	}
 	c.pay(n)
-	// A burst that got more than it was owed does not live on credit for long.
-	r.debt = max(r.debt, -missRateOne)
+	// A burst that got more than it was owed does not live on credit for long,
+	// and what the limit of a group forbids is not owed to the next ones.
+	r.debt = min(max(r.debt, -missRateOne), missRateOne)
 	r.burst, r.since, r.paid = 0, 0, 0
 }
 
 // pay turns debt into repairs to send, as far as the parity budget goes.
 func (c *Conn) pay(n int) {
+	if n <= 0 {
+		return
+	}
 	r := &c.repairs
+	r.debt -= int64(n) * missRateOne
+	size := int64(c.repairSize())
 	for range n {
-		r.debt -= missRateOne
-		size := int64(c.repairSize())
-		if (r.repairBytes+size)*100 > r.sourceBytes*int64(c.cfg.FEC.Budget)+size*100/2 {
+		if (r.repairBytes+int64(r.owed+1)*size)*100 > r.sourceBytes*int64(c.cfg.FEC.Budget)+size*100/2 {
 			r.stats.BudgetBound++
 			continue
 		}
-		r.repairBytes += size
 		r.paid++
 		r.owed++
 	}
@@ -272,26 +291,32 @@ func (c *Conn) repairSize() int {
 	return n - fec.Overhead
 }
 
-// nextRepair names the next repair: over the open group's symbols, or over the
-// symbols that the peer is not known to hold, the latest ones if they are many.
-func (c *Conn) nextRepair() (fec.Repair, bool) {
+// nextRepair names the next repair: over the symbols of the window, or of the
+// closed group, that the peer is not known to hold; the latest ones if they are
+// many. What was dropped at the limit of memory is left out.
+func (c *Conn) nextRepair() (rep fec.Repair, ok bool) {
 	r := &c.repairs
-	if r.span > 0 {
-		return fec.Block(uint64(r.first), r.span, r.index), true
-	}
-	from := c.send.firstUnknown()
 	have, n := r.enc.Window()
-	limit := min(int(c.peer.MaxRepairSpan), wire.MaxRepairSpan)
-	from = max(from, wire.SymbolID(have))
-	if count := int(c.send.unsent) - int(from); count > limit {
-		from = c.send.unsent - wire.SymbolID(limit)
-	}
+	from := max(c.send.firstUnknown(), wire.SymbolID(have))
 	end := min(c.send.unsent, wire.SymbolID(have)+wire.SymbolID(n))
+	if r.span > 0 {
+		from = max(from, r.first)
+		end = min(end, r.first+wire.SymbolID(r.span))
+	}
 	if from >= end {
-		return fec.Repair{}, false
+		return rep, false
+	}
+	if end-from > wire.SymbolID(r.widest) {
+		from = end - wire.SymbolID(r.widest)
+	}
+	if r.span > 0 && !r.again {
+		return fec.Block(uint64(from), int(end-from), r.index), true
 	}
 	return fec.Sliding(uint64(from), int(end-from), r.number), true
 }
+
+// dropOwed gives up the repairs that wait.
+func (r *repairSender) dropOwed() { r.owed, r.span, r.again = 0, 0, false }
 
 // appendRepair appends the next repair that is owed. Repairs live inside the
 // congestion window: on a full link they fade out by themselves.
@@ -299,13 +324,12 @@ func (c *Conn) appendRepair(now Time, b []byte, limit int) ([]byte, outcome) {
 	r := &c.repairs
 	rep, ok := c.nextRepair()
 	if !ok {
-		r.owed = 0
+		r.dropOwed()
 		return b, nothing
 	}
 	n, err := r.enc.PayloadBytes(rep)
 	if err != nil {
-		r.owed = 0 // the symbols were dropped at the retention limit
-		return b, nothing
+		panic("BUG: repair over symbols that are not kept: " + err.Error())
 	}
 	ack := c.ackBlock(now, dataAckRanges)
 	size := wire.ShortHeaderLen + wire.RepairHeaderLen + n + wire.ChecksumLen
@@ -315,7 +339,7 @@ func (c *Conn) appendRepair(now Time, b []byte, limit int) ([]byte, outcome) {
 	size += len(ack)
 	if !c.windowOpen(size) {
 		r.stats.WindowBound += uint64(r.owed)
-		r.owed = 0
+		r.dropOwed()
 		return b, nothing
 	}
 	if limit > 0 && size > limit {
@@ -340,12 +364,13 @@ func (c *Conn) appendRepair(now Time, b []byte, limit int) ([]byte, outcome) {
 		r.stats.SentCoded++
 	} else {
 		r.stats.Sent++
+		r.repairBytes += int64(n - fec.Overhead)
 	}
 	if r.owed == 0 {
-		r.span, r.again = 0, false
+		r.dropOwed()
 	}
 	c.noteRetained()
-	r.live = append(r.live, c.sent.next)
+	c.watchRepair(c.sent.next)
 	c.packetSent(now, b[start:], sentPacket{
 		payload: wire.PayloadRepair, symbol: wire.SymbolID(rep.First), span: uint8(rep.Span),
 	})
@@ -355,6 +380,7 @@ func (c *Conn) appendRepair(now Time, b []byte, limit int) ([]byte, outcome) {
 
 // recoverLosses grants retransmission to missing symbols: to all of them, less
 // what repairs on their way and equations that the peer holds will restore.
+// What it held a while ago says little by now, so timeouts count none.
 func (c *Conn) recoverLosses(now Time, equations int) {
 	missing, first, last := c.send.ungranted()
 	if missing == 0 {
@@ -365,21 +391,43 @@ func (c *Conn) recoverLosses(now Time, equations int) {
 		c.send.grant(missing)
 		return
 	}
-	need := missing - c.coverOf(now, first) - min(equations, missing-1)
+	need := missing - min(equations, missing-1)
+	if r.policy != FECOff {
+		need -= c.coverOf(now, first)
+	}
 	if need <= 0 {
 		return
 	}
 	c.send.grant(need)
-	if r.coded && r.policy == FECOff && r.owed == 0 {
-		// One repair over the round guards its retransmissions.
-		have, n := r.enc.Window()
-		from := max(first, wire.SymbolID(have))
-		end := min(last+1, wire.SymbolID(have)+wire.SymbolID(n), from+wire.SymbolID(min(c.peer.MaxRepairSpan, wire.MaxRepairSpan)))
-		if from < end {
-			r.first, r.span, r.index = from, int(end-from), int(r.number%fec.Seeds)
-			r.owed, r.again = codedRound, true
-		}
+	if !r.coded || r.owed > 0 {
+		return
 	}
+	// One repair over the round guards its retransmissions.
+	r.first, r.span = first, int(min(last+1-first, wire.SymbolID(r.widest)))
+	r.owed, r.again = codedRound, true
+}
+
+// watchRepair notes a repair that leaves, and forgets those whose fate is known.
+func (c *Conn) watchRepair(pn wire.PacketNumber) {
+	r := &c.repairs
+	if r.policy == FECOff {
+		return // nobody asks
+	}
+	if len(r.live) == cap(r.live) {
+		settled := 0
+		for _, pn := range r.live {
+			if !c.repairSettled(pn) {
+				break
+			}
+			settled++
+		}
+		r.live = slices.Delete(r.live, 0, settled)
+	}
+	r.live = append(r.live, pn)
+}
+
+func (c *Conn) repairSettled(pn wire.PacketNumber) bool {
+	return pn < c.sent.base || c.sent.at(pn).resolved()
 }
 
 // coverOf counts the repairs on their way that cover the symbol.
@@ -388,14 +436,11 @@ func (c *Conn) coverOf(now Time, id wire.SymbolID) int {
 	n, kept := 0, r.live[:0]
 	since := now.add(-(c.rtt.smoothed + coverGrace))
 	for _, pn := range r.live {
-		if pn < c.sent.base {
-			continue
-		}
-		p := c.sent.at(pn)
-		if p.resolved() {
+		if c.repairSettled(pn) {
 			continue
 		}
 		kept = append(kept, pn)
+		p := c.sent.at(pn)
 		if p.symbol <= id && id < p.symbol+wire.SymbolID(p.span) && p.sent >= since {
 			n++
 		}
@@ -404,25 +449,31 @@ func (c *Conn) coverOf(now Time, id wire.SymbolID) int {
 	return n
 }
 
-// repairTimeout ends a burst whose quiet time is over.
-func (c *Conn) repairTimeout(now Time) {
-	if now >= c.repairs.flushAt {
-		c.endBurst()
-	}
-	c.releaseQuietCoding(now)
+// repairDeadline is when repairTimeout has something to do.
+func (c *Conn) repairDeadline() Time {
+	return min(c.repairs.flushAt, c.repairs.releaseAt, c.restorer.releaseAt)
 }
 
-// releaseQuietCoding gives the memory of coding back after a long silence; the
-// state that a later burst needs stays.
-func (c *Conn) releaseQuietCoding(now Time) {
+// repairTimeout ends a burst whose quiet time is over, and gives the memory of
+// coding back after a long silence; the state that a later burst needs stays.
+func (c *Conn) repairTimeout(now Time) {
 	r, d := &c.repairs, &c.restorer
-	if r.enc != nil && c.send.unknownCount == 0 && now.sub(r.lastSource) > fecSilence {
-		r.enc.Release()
+	if now >= r.flushAt {
+		c.endBurst()
 	}
-	if d.dec != nil && now.sub(d.lastFed) > fecSilence {
+	if now >= r.releaseAt {
+		r.releaseAt = never
+		if c.send.unknownCount > 0 {
+			r.releaseAt = now.add(fecSilence)
+		} else {
+			r.enc.Release()
+			r.live = nil
+			c.noteRetained()
+		}
+	}
+	if now >= d.releaseAt {
+		d.releaseAt = never
 		d.dec.Release()
-	}
-	if d.reserved > 0 {
 		c.noteRetained()
 	}
 }

@@ -7,12 +7,12 @@ import (
 
 // restorer is the receiving side of erasure coding.
 type restorer struct {
-	dec      *fec.Decoder
-	lastFed  Time
-	restored rangeSet // symbols restored above recv.next: acks have to name them
-	peak     int
-	reserved int    // bytes reserved from Config.CodingMemory
-	evicted  uint64 // times that there was no more of it
+	dec       *fec.Decoder
+	releaseAt Time     // end of a long silence, never = nothing kept
+	restored  rangeSet // symbols restored above recv.next: acks have to name them
+	peak      int
+	reserved  int    // bytes reserved from Config.CodingMemory
+	bound     uint64 // times that there was no more of it
 }
 
 // startRestorer sets the receiving side up if the peer may send repairs: what
@@ -61,7 +61,7 @@ func (c *Conn) handleRepair(now Time, b, whole []byte) bool {
 		return false
 	}
 	c.makeDecoder()
-	c.restorer.lastFed = now
+	c.restorer.releaseAt = now.add(fecSilence)
 	c.restorer.dec.AddRepair(fec.Repair{First: first, Span: h.Span, Seed: h.Seed}, payload)
 	c.takeRestored(now)
 	return true
@@ -73,13 +73,9 @@ func (c *Conn) feedDecoder(now Time, id wire.SymbolID, payload []byte) {
 	if d.dec == nil {
 		return
 	}
-	d.lastFed = now
+	d.releaseAt = now.add(fecSilence)
 	d.dec.AddSource(uint64(id), payload)
-	if d.dec.Rows() > 0 || c.recv.held > 0 {
-		c.takeRestored(now)
-		return
-	}
-	d.dec.Advance(uint64(c.recv.next))
+	c.takeRestored(now)
 }
 
 // takeRestored puts restored symbols where received ones go.
@@ -118,50 +114,55 @@ func (c *Conn) fillRestored(limit int) {
 	}
 }
 
-// noteRetained keeps the peak of what coding holds.
-func (c *Conn) noteRetained() {
-	d := &c.restorer
-	held := c.retainedBytes()
-	d.peak = max(d.peak, held)
-	if c.cfg.CodingMemory == nil || held <= d.reserved && held > d.reserved/2-codingStep {
-		return
-	}
-	need := (held + codingStep - 1) / codingStep * codingStep
-	switch {
-	case need < d.reserved:
-		c.cfg.CodingMemory.Release(d.reserved - need)
-		d.reserved = need
-	case need > d.reserved && c.cfg.CodingMemory.Reserve(need-d.reserved):
-		d.reserved = need
-	case need > d.reserved:
-		c.forgetCoding()
-		c.cfg.CodingMemory.Release(d.reserved)
-		d.reserved = 0
-		d.evicted++
-	}
-}
-
 // codingStep is the unit of reservations from the shared memory.
 const codingStep = 32 << 10
 
-// forgetCoding drops all that is kept for coding; coding goes on with what
-// comes next.
-func (c *Conn) forgetCoding() {
-	if c.repairs.enc != nil {
-		c.repairs.enc.Release()
+// noteRetained keeps the peak of what coding holds, and the reservation of the
+// shared memory. Where that has no more, the oldest of what is held goes, and
+// coding goes on with what comes next.
+func (c *Conn) noteRetained() {
+	d := &c.restorer
+	held := c.retainedBytes()
+	if c.cfg.CodingMemory != nil {
+		if held > d.reserved {
+			need := roundUp(held, codingStep)
+			if c.cfg.CodingMemory.Reserve(need - d.reserved) {
+				d.reserved = need
+			} else {
+				d.bound++
+				held = c.shrinkCoding(d.reserved)
+			}
+		} else if keep := roundUp(held, codingStep); keep < d.reserved/2 || keep == 0 && d.reserved > 0 {
+			c.cfg.CodingMemory.Release(d.reserved - keep)
+			d.reserved = keep
+		}
 	}
-	if c.restorer.dec != nil {
-		c.restorer.dec.Release()
-	}
+	d.peak = max(d.peak, held)
 }
+
+// shrinkCoding makes both directions hold at most n bytes together, each its
+// share, and returns what they hold.
+func (c *Conn) shrinkCoding(n int) int {
+	held, sending := c.retainedBytes(), 0
+	if enc := c.repairs.enc; enc != nil {
+		enc.Shrink(int(int64(enc.Bytes()) * int64(n) / int64(held)))
+		sending = enc.Bytes()
+	}
+	if dec := c.restorer.dec; dec != nil {
+		dec.Shrink(n - sending)
+	}
+	return c.retainedBytes()
+}
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 func (c *Conn) retainedBytes() int {
 	n := 0
 	if c.repairs.enc != nil {
-		n += c.repairs.enc.Stats().Bytes
+		n += c.repairs.enc.Bytes()
 	}
 	if c.restorer.dec != nil {
-		n += c.restorer.dec.Stats().Bytes
+		n += c.restorer.dec.Bytes()
 	}
 	return n
 }
@@ -174,19 +175,25 @@ func (c *Conn) repairStats() RepairStats {
 		s.Received, s.Used, s.Useless, s.Restored = t.Repairs, t.Used, t.Useless, t.Restored
 		s.Late = t.Late + t.Forgotten + t.Expired
 		s.Rejected = t.BadWindow + t.BadLength + t.BadChecksum + t.OverLimit
-		s.Evicted = t.Evicted + c.restorer.evicted
+		s.Evicted, s.Held = t.Evicted, uint64(t.Rows)
 	}
+	s.MemoryBound = c.restorer.bound
 	s.RetainedBytes = c.retainedBytes()
-	s.RetainedPeakBytes = max(c.restorer.peak, s.RetainedBytes)
+	s.RetainedPeakBytes = c.restorer.peak
 	return s
 }
 
 // releaseCoding gives all memory of coding back at the end of the session.
 func (c *Conn) releaseCoding() {
-	c.repairs.owed, c.repairs.flushAt, c.repairs.live = 0, never, nil
-	c.forgetCoding()
-	if d := &c.restorer; d.reserved > 0 {
-		c.cfg.CodingMemory.Release(d.reserved)
-		d.reserved = 0
+	r, d := &c.repairs, &c.restorer
+	r.dropOwed()
+	r.flushAt, r.releaseAt, d.releaseAt = never, never, never
+	r.live, d.restored = nil, rangeSet{}
+	if r.enc != nil {
+		r.enc.Release()
 	}
+	if d.dec != nil {
+		d.dec.Release()
+	}
+	c.noteRetained()
 }
