@@ -342,6 +342,7 @@ func (c *Conn) release() {
 func (c *Conn) giveUp() {
 	c.abandoned += c.send.inFlight + c.send.queuedBytes
 	c.send.release()
+	c.releaseCoding()
 }
 
 // Unacknowledged is what was accepted and is not known to be held by the peer:

@@ -64,7 +64,7 @@ func (c *Conn) setDeadlines(t *timers) {
 	}
 	t.at[timerLoss] = c.lossDeadline()
 	t.at[timerProbe] = c.probeDeadline()
-	t.at[timerRepair] = c.repairs.flushAt
+	t.at[timerRepair] = c.repairDeadline()
 	t.at[timerKeepAlive] = c.keepAliveDeadline()
 	t.at[timerDeadPeer] = c.deadPeerDeadline()
 	if c.cfg.IdleTimeout > 0 && c.state == StateOpen {
