@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/openarkstudio/arknet-go/internal/bufpool"
 )
 
 // scriptConn is a net.PacketConn in memory. ReadFrom gives what was put into
@@ -270,94 +268,6 @@ func TestWriteToClosedConnection(t *testing.T) {
 	}
 }
 
-// Detach wakes the reader of an in-memory connection at once and leaves the
-// connection to its owner, under a fake clock as well.
-func TestDetachInMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newScriptConn()
-		for range 20 {
-			s, err := New(c, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			done := make(chan error, 1)
-			go func() {
-				_, err := s.ReadTrains(make([]Train, 1))
-				done <- err
-			}()
-			synctest.Wait()
-			start := time.Now()
-			if err := s.Detach(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != net.ErrClosed {
-				t.Fatalf("ReadTrains: %v, want net.ErrClosed", err)
-			}
-			if d := time.Since(start); d != 0 {
-				t.Fatalf("Detach took %v", d)
-			}
-			c.in <- scripted{data: "for the owner", addr: scriptPeer}
-			buf := make([]byte, 100)
-			if n, _, err := c.ReadFrom(buf); err != nil || string(buf[:n]) != "for the owner" {
-				t.Fatalf("owner got %q, %v", buf[:n], err)
-			}
-		}
-	})
-}
-
-// A connection without deadlines cannot be left without one more datagram;
-// Detach says so.
-func TestDetachWithoutDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newScriptConn()
-		c.noDL = errors.ErrUnsupported
-		s, err := New(c, Options{Pool: new(bufpool.Pool)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		read := func() {
-			_, err := s.ReadTrains(make([]Train, 1))
-			done <- err
-		}
-		go read()
-		synctest.Wait()
-		if err := s.Detach(); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("Detach: %v, want errors.ErrUnsupported", err)
-		}
-		c.in <- scripted{data: "the last", addr: scriptPeer}
-		if err := <-done; err != nil {
-			t.Errorf("read under way: %v", err)
-		}
-		go read()
-		if err := <-done; err != net.ErrClosed {
-			t.Errorf("next read: %v, want net.ErrClosed", err)
-		}
-	})
-}
-
-// deafConn takes deadlines and ignores them.
-type deafConn struct{ *scriptConn }
-
-func (deafConn) SetReadDeadline(time.Time) error { return nil }
-
-func TestDetachIgnoredDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := deafConn{newScriptConn()}
-		s, err := New(c, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go s.ReadTrains(make([]Train, 1))
-		synctest.Wait()
-		start := time.Now()
-		if err := s.Detach(); err == nil || time.Since(start) != time.Second {
-			t.Errorf("Detach: %v after %v, want an error after 1s", err, time.Since(start))
-		}
-		c.Close()
-	})
-}
-
 // pairConn is a connected net.PacketConn that is no *net.UDPConn.
 type pairConn struct {
 	*scriptConn
@@ -420,7 +330,7 @@ func TestAddrCache(t *testing.T) {
 		if got := c.get(ap).AddrPort(); got != ap {
 			t.Fatalf("get(%v) = %v", ap, got)
 		}
-		if c.get(ap) != c.get(ap) {
+		if first, second := c.get(ap), c.get(ap); first != second {
 			t.Fatal("no cache")
 		}
 		if len(c.m) > maxCachedAddrs {
