@@ -20,7 +20,7 @@ const testLimit = 60 * time.Second
 
 // rivals are the peers whose drivers live here.
 func rivals() []peer {
-	return slices.DeleteFunc(peers(), func(p peer) bool { return p.ours || p.name == "raw-udp" })
+	return slices.DeleteFunc(peers(), func(p peer) bool { return p.ours || slices.Contains(p.caveats, noReliability) })
 }
 
 // fill makes message i of a client, different in every byte position.

@@ -22,7 +22,6 @@ func usagef(format string, args ...any) error {
 
 // plan is what a command line asks for: every peer under every load.
 type plan struct {
-	title  string
 	peers  []peer
 	loads  []load
 	rounds int
@@ -176,13 +175,13 @@ func rudpPlan(args []string) (*plan, *options, error) {
 			return nil, o, usageError{err}
 		}
 	}
-	p, err := o.finish("rudp", loads)
+	p, err := o.finish(loads)
 	return p, o, err
 }
 
 // streamDrivers are the peers of the command stream: those that can compete for
 // goodput, in their settings without a bound by design.
-const streamDrivers = "rudp,quic-go,kcp-turbo"
+const streamDrivers = "rudp,rudp-off,quic-go,kcp-turbo"
 
 // streamPlan is the command stream: one-way goodput on clean loopback and on
 // limited links with and without loss.
@@ -205,24 +204,13 @@ func streamPlan(args []string) (*plan, *options, error) {
 		}
 	}
 	if o.drivers == "" {
-		o.drivers = streamDefault()
+		o.drivers = streamDrivers
 	}
-	p, err := o.finish("stream", loads)
+	p, err := o.finish(loads)
 	return p, o, err
 }
 
-// streamDefault is streamDrivers without those that this build does not have.
-func streamDefault() string {
-	var have []string
-	for name := range strings.SplitSeq(streamDrivers, ",") {
-		if _, err := choose(name); err == nil {
-			have = append(have, name)
-		}
-	}
-	return strings.Join(have, ",")
-}
-
-func (o *options) finish(title string, loads []load) (*plan, error) {
+func (o *options) finish(loads []load) (*plan, error) {
 	chosen, err := choose(o.drivers)
 	if err != nil {
 		return nil, usageError{err}
@@ -234,7 +222,6 @@ func (o *options) finish(title string, loads []load) (*plan, error) {
 		}
 	}
 	return &plan{
-		title:     title,
 		peers:     chosen,
 		loads:     loads,
 		rounds:    o.rounds,

@@ -83,7 +83,7 @@ func (d kcpDriver) Describe() map[string]any {
 		"send_window":        c.sendWindow,
 		"receive_window":     c.recvWindow,
 		"nodelay":            []int{c.noDelay, c.interval, c.resend, c.noCongestion},
-		"ack_nodelay":        c.ackNoDelay,
+		"ack_nodelay":        d.ackNoDelay(),
 		"write_delay":        false,
 		"stream_mode":        !d.aligned(),
 		"fec":                fec,
@@ -140,6 +140,10 @@ func (d kcpDriver) aligned() bool {
 	return frame <= segment && 2*frame > segment
 }
 
+// ackNoDelay: where one side only receives, a datagram per acknowledgement costs
+// a third of the goodput and hurries nobody.
+func (d kcpDriver) ackNoDelay() bool { return d.config.ackNoDelay && !d.tuning.bulk }
+
 // kcpFECHeader is what FEC takes from each datagram.
 const kcpFECHeader = 8
 
@@ -149,7 +153,7 @@ func (d kcpDriver) apply(s *kcp.UDPSession) {
 	s.SetMtu(kcpMTU)
 	s.SetWindowSize(c.sendWindow, c.recvWindow)
 	s.SetNoDelay(c.noDelay, c.interval, c.resend, c.noCongestion)
-	s.SetACKNoDelay(c.ackNoDelay)
+	s.SetACKNoDelay(d.ackNoDelay())
 	// Every piece that framedConn hands over is complete: waiting for the next
 	// update would add up to an interval to each round trip.
 	s.SetWriteDelay(false)

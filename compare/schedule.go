@@ -177,7 +177,7 @@ func (c *condition) ratios(entrants []peer) []ratio {
 			continue
 		}
 		for k := range c.Rows {
-			if k == i || !c.Rows[k].ok() {
+			if entrants[k].ours || !c.Rows[k].ok() {
 				continue
 			}
 			list = append(list, divide(&c.Rows[i], &c.Rows[k]))

@@ -17,8 +17,8 @@ func fakePeers() []peer {
 	open := func(t tuning) bench.Driver { return quicGoDriver{t} }
 	return []peer{
 		{name: "ours", open: open, ours: true},
-		{name: "fast", open: open, caveat: "cannot whistle"},
-		{name: "slow", open: open, caveat: "cannot whistle"},
+		{name: "fast", open: open, caveats: []string{"cannot whistle"}},
+		{name: "slow", open: open, caveats: []string{"cannot whistle"}},
 	}
 }
 
@@ -169,11 +169,11 @@ func TestTable(t *testing.T) {
     fast  2008 (2007 - 2008)  20.00 (20.00 - 20.00)  40.00 (40.00 - 40.00)     498.1 (498.0 - 498.3)  12.5 (12.5 - 12.5)    none
     slow     508 (507 - 508)  20.00 (20.00 - 20.00)  40.00 (40.00 - 40.00)  1970.4 (1968.5 - 1972.4)  12.5 (12.5 - 12.5)    none
 
-ours divided by the other, per round: median (min - max)
+ours divided by the other, rt/s / p99 / CPU: medians of the ratios in each round
 
-  other                rt/s                 p99                 CPU
-   fast  1.50 (1.50 - 1.50)  1.00 (1.00 - 1.00)  0.67 (0.67 - 0.67)
-   slow  5.93 (5.92 - 5.93)  1.00 (1.00 - 1.00)  0.17 (0.17 - 0.17)
+  other                ours
+   fast  1.50 / 1.00 / 0.67
+   slow  5.93 / 1.00 / 0.17
 
 Read with care:
 - fast, slow: cannot whistle

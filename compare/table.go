@@ -112,31 +112,47 @@ func (r *row) cells(cols []column, rounds int) []string {
 	}
 }
 
-// printRatios writes one table for each of ours.
+// printRatios writes one table: a row for each other peer, a column for each of
+// ours. The ranges of the ratios are in the JSON.
 func (c *condition) printRatios(b *bytes.Buffer) {
+	if len(c.Ratios) == 0 {
+		return
+	}
 	heads, metrics := ratioHeads(c.Load.Workload)
-	ours := ""
-	var w *tabwriter.Writer
+	fmt.Fprintf(b, "\nours divided by the other, %s: medians of the ratios in each round\n\n", strings.Join(heads, " / "))
+	var ours, others []string
+	cells := make(map[[2]string]string)
 	for _, r := range c.Ratios {
-		if r.Ours != ours {
-			flush(w)
-			ours = r.Ours
-			fmt.Fprintf(b, "\n%s divided by the other, per round: median (min - max)\n\n", ours)
-			w = tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-			writeRow(w, append([]string{"other"}, heads...))
+		if !slices.Contains(ours, r.Ours) {
+			ours = append(ours, r.Ours)
 		}
-		line := []string{r.Peer}
-		for _, name := range metrics {
-			cell := "-"
-			if i := slices.IndexFunc(r.Metrics, func(s span) bool { return s.Metric == name }); i >= 0 {
-				s := r.Metrics[i]
-				cell = fmt.Sprintf("%.2f (%.2f - %.2f)", s.Median, s.Min, s.Max)
-			}
-			line = append(line, cell)
+		if !slices.Contains(others, r.Peer) {
+			others = append(others, r.Peer)
+		}
+		cells[[2]string{r.Ours, r.Peer}] = r.text(metrics)
+	}
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	writeRow(w, append([]string{"other"}, ours...))
+	for _, other := range others {
+		line := []string{other}
+		for _, name := range ours {
+			line = append(line, cells[[2]string{name, other}])
 		}
 		writeRow(w, line)
 	}
 	flush(w)
+}
+
+// text joins the medians of the metrics.
+func (r *ratio) text(metrics []string) string {
+	parts := make([]string, len(metrics))
+	for i, name := range metrics {
+		parts[i] = "-"
+		if k := slices.IndexFunc(r.Metrics, func(s span) bool { return s.Metric == name }); k >= 0 {
+			parts[i] = fmt.Sprintf("%.2f", r.Metrics[k].Median)
+		}
+	}
+	return strings.Join(parts, " / ")
 }
 
 // caveats names what the peers of the tables above cannot do.
@@ -147,13 +163,15 @@ func (c *comparison) caveats(b *bytes.Buffer, all []peer) {
 		appears := slices.ContainsFunc(c.Conditions, func(c condition) bool {
 			return slices.ContainsFunc(c.Rows, func(r row) bool { return r.Driver == p.name })
 		})
-		if !appears || p.caveat == "" {
+		if !appears {
 			continue
 		}
-		if seen[p.caveat] == nil {
-			order = append(order, p.caveat)
+		for _, caveat := range p.caveats {
+			if seen[caveat] == nil {
+				order = append(order, caveat)
+			}
+			seen[caveat] = append(seen[caveat], p.name)
 		}
-		seen[p.caveat] = append(seen[p.caveat], p.name)
 	}
 	if len(order) > 0 {
 		b.WriteString("\nRead with care:\n")
@@ -169,11 +187,7 @@ func writeRow(w io.Writer, cells []string) {
 }
 
 // flush writes to a bytes.Buffer, which does not fail.
-func flush(w *tabwriter.Writer) {
-	if w != nil {
-		_ = w.Flush()
-	}
-}
+func flush(w *tabwriter.Writer) { _ = w.Flush() }
 
 func plural(n int) string {
 	if n == 1 {
