@@ -49,7 +49,6 @@ func BenchmarkEcho(b *testing.B) {
 		{"peers=trains/relay=delay/window=256", true, true, 256, slow},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			var clients [4]*net.UDPConn
 			server := listenUDP(b, "127.0.0.1:0")
 			target := server.LocalAddr().(*net.UDPAddr)
 			var r *Relay
@@ -57,9 +56,8 @@ func BenchmarkEcho(b *testing.B) {
 				r = start(b, Config{Target: target.String(), Up: bb.link, Down: bb.link})
 				target = r.Addr().(*net.UDPAddr)
 			}
-			var wg sync.WaitGroup
-			wg.Go(func() { benchPeer(b, server, bb.trains, nil) })
-			var trips atomic.Int64
+			var clients [4]*net.UDPConn
+			var peers [4]func(count func(int))
 			for i := range clients {
 				c, err := net.DialUDP("udp", nil, target)
 				if err != nil {
@@ -67,7 +65,12 @@ func BenchmarkEcho(b *testing.B) {
 				}
 				_ = c.SetReadBuffer(4 << 20)
 				clients[i] = c
+				peers[i] = benchPeer(b, c, bb.trains)
 			}
+			var wg sync.WaitGroup
+			answer := benchPeer(b, server, bb.trains)
+			wg.Go(func() { answer(nil) })
+			var trips atomic.Int64
 			goal := int64(b.N)
 			done := make(chan struct{})
 			count := func(n int) {
@@ -78,8 +81,8 @@ func BenchmarkEcho(b *testing.B) {
 			b.SetBytes(2 * 1200)
 			b.ReportAllocs()
 			b.ResetTimer()
-			for _, c := range clients {
-				wg.Go(func() { benchPeer(b, c, bb.trains, count) })
+			for i, c := range clients {
+				wg.Go(func() { peers[i](count) })
 				for i := range bb.window {
 					if _, err := c.Write([]byte(number(i, 1200))); err != nil {
 						b.Fatal(err)
@@ -98,6 +101,8 @@ func BenchmarkEcho(b *testing.B) {
 				if err := s.Check(); err != nil {
 					b.Error(err)
 				}
+				in := r.engine.(*udpRelay).socket.Stats()
+				b.ReportMetric(float64(in.DatagramsIn)/float64(in.SyscallsIn), "datagrams/read")
 			}
 			for _, c := range clients {
 				c.Close()
@@ -108,42 +113,50 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// benchPeer sends back what it receives until the connection is closed.
-func benchPeer(b *testing.B, c *net.UDPConn, trains bool, count func(int)) {
+// benchPeer returns a function that sends back what it receives until the
+// connection is closed, and tells count about it.
+func benchPeer(b *testing.B, c *net.UDPConn, trains bool) func(count func(int)) {
 	if !trains {
-		buf := make([]byte, 2000)
-		for {
-			n, from, err := c.ReadFromUDPAddrPort(buf)
-			if err != nil {
-				return
-			}
-			if count != nil {
-				count(1)
-				_, err = c.Write(buf[:n])
-			} else {
-				_, err = c.WriteToUDPAddrPort(buf[:n], from)
-			}
-			if err != nil {
-				return
-			}
-		}
+		return func(count func(int)) { plainPeer(c, count) }
 	}
 	s, err := udpio.New(c, udpio.Options{})
 	if err != nil {
-		b.Error(err)
-		return
+		b.Fatal(err)
 	}
+	return func(count func(int)) { trainPeer(s, count) }
+}
+
+func plainPeer(c *net.UDPConn, count func(int)) {
+	buf := make([]byte, 2000)
+	for {
+		n, from, err := c.ReadFromUDPAddrPort(buf)
+		if err != nil {
+			return
+		}
+		if count != nil {
+			count(1)
+			_, err = c.Write(buf[:n])
+		} else {
+			_, err = c.WriteToUDPAddrPort(buf[:n], from)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func trainPeer(s *udpio.Socket, count func(int)) {
 	ts := make([]udpio.Train, 32)
 	for {
 		n, err := s.ReadTrains(ts)
 		if err != nil {
 			return
 		}
+		k := 0
+		for i := range ts[:n] {
+			k += ts[i].Len()
+		}
 		if count != nil {
-			k := 0
-			for i := range ts[:n] {
-				k += ts[i].Len()
-			}
 			count(k)
 		}
 		if _, err := s.WriteTrains(ts[:n]); err != nil {

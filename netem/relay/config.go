@@ -65,7 +65,8 @@ type Config struct {
 	// 0 means never.
 	ResetAfter time.Duration
 
-	// Logger hears of refused routes and failed dials. nil means silence.
+	// Logger hears of refused clients (UDP: level debug, as there may be one
+	// for each datagram) and failed dials. nil means silence.
 	Logger *slog.Logger
 }
 

@@ -23,6 +23,7 @@ const dialTimeout = 10 * time.Second
 // direction (see stream). Locks: tcpRelay.mu before route.mu before stream.mu.
 type tcpRelay struct {
 	cfg      Config
+	log      *slog.Logger
 	start    time.Time
 	listener *net.TCPListener
 	limits   limits
@@ -66,6 +67,7 @@ func startTCP(cfg *Config, start time.Time) (engine, error) {
 	}
 	r := &tcpRelay{
 		cfg:      *cfg,
+		log:      cfg.logger(),
 		start:    start,
 		listener: l,
 		impair:   [2]netem.Config{cfg.Up, cfg.Down},
@@ -87,7 +89,7 @@ func (r *tcpRelay) acceptLoop() {
 			return
 		}
 		if err != nil { // such as too many open files: let others finish
-			r.cfg.logger().Warn("relay: accept", slog.Any("error", err))
+			r.log.Warn("relay: accept", slog.Any("error", err))
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-r.ctx.Done():
@@ -107,7 +109,7 @@ func (r *tcpRelay) refuse(conn *net.TCPConn, err error) {
 	r.mu.Lock()
 	r.refused.Datagrams++
 	r.mu.Unlock()
-	r.cfg.logger().Warn("relay: connection refused", slog.Any("client", conn.RemoteAddr()), slog.Any("error", err))
+	r.log.Warn("relay: connection refused", slog.Any("client", conn.RemoteAddr()), slog.Any("error", err))
 	resetConn(conn)
 }
 
@@ -154,7 +156,7 @@ func (r *tcpRelay) serve(rt *tcpRoute) {
 	conn, err := dialer.DialContext(ctx, "tcp", r.cfg.Target)
 	cancel()
 	if err != nil {
-		r.cfg.logger().Warn("relay: dial", slog.Any("target", r.cfg.Target), slog.Any("error", err))
+		r.log.Warn("relay: dial", slog.Any("target", r.cfg.Target), slog.Any("error", err))
 		rt.end(true)
 		return
 	}

@@ -40,6 +40,7 @@ const (
 
 type udpRelay struct {
 	cfg    Config
+	log    *slog.Logger
 	start  time.Time
 	target *net.UDPAddr
 	socket *udpio.Socket // faces the clients
@@ -81,6 +82,7 @@ func startUDP(cfg *Config, start time.Time) (engine, error) {
 	}
 	r := &udpRelay{
 		cfg:      *cfg,
+		log:      cfg.logger(),
 		start:    start,
 		target:   target,
 		done:     make(chan struct{}),
@@ -241,7 +243,8 @@ func (r *udpRelay) lockRoute(t *udpio.Train, now time.Duration) *route {
 		var err error
 		if rt, err = r.open(t.Addr); err != nil {
 			r.refused.Add(netem.Count{Datagrams: uint64(t.Len()), Bytes: uint64(len(t.Buf))})
-			r.cfg.logger().Warn("relay: route refused", slog.Any("client", t.Addr), slog.Any("error", err))
+			// For each train: a quiet level, or a stranger could fill the log.
+			r.log.Debug("relay: route refused", slog.Any("client", t.Addr), slog.Any("error", err))
 			return nil
 		}
 	}

@@ -462,21 +462,32 @@ func TestCloseEndsAllGoroutines(t *testing.T) {
 }
 
 func TestWildcardListenerAnswersFromTheAddressAsked(t *testing.T) {
-	server := echo(t, "127.0.0.1:0")
-	r := start(t, Config{Listen: "0.0.0.0:0", Target: server.LocalAddr().String()})
-	a := *r.Addr().(*net.UDPAddr)
-	a.IP = net.IPv4(127, 0, 0, 1)
-	c, err := net.DialUDP("udp", nil, &a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
-	if _, err := c.Write([]byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if b := read(t, c); string(b) != "hello" { // a connected socket hears that address only
-		t.Errorf("%q", b)
+	for _, tt := range []struct{ listen, dial string }{
+		{"0.0.0.0:0", "127.0.0.1"}, {"0.0.0.0:0", "127.0.0.2"}, {":0", "127.0.0.1"}, {"[::]:0", "::1"},
+	} {
+		t.Run(tt.listen+" by "+tt.dial, func(t *testing.T) {
+			server := echo(t, "127.0.0.1:0")
+			r, err := Start(Config{Listen: tt.listen, Target: server.LocalAddr().String()})
+			if err != nil {
+				t.Skipf("no such family here: %v", err)
+			}
+			defer r.Close()
+			c, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.ParseIP(tt.dial), Port: r.Addr().(*net.UDPAddr).Port})
+			if err != nil {
+				t.Skipf("no %s here: %v", tt.dial, err)
+			}
+			defer c.Close()
+			if tt.dial == "127.0.0.2" && runtime.GOOS != "linux" {
+				t.Skip("only Linux tells which address was asked")
+			}
+			_ = c.SetDeadline(time.Now().Add(patience))
+			if _, err := c.Write([]byte("hello")); err != nil {
+				t.Fatal(err)
+			}
+			if b := read(t, c); string(b) != "hello" { // a connected socket hears that address only
+				t.Errorf("%q", b)
+			}
+		})
 	}
 }
 
