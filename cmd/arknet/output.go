@@ -62,10 +62,14 @@ func (f outputFlags) open() (*fileSink, error) {
 }
 
 func (s *fileSink) commit(r *record.Result) error {
+	return s.commitText(func(w io.Writer) error { return record.Write(w, r) })
+}
+
+func (s *fileSink) commitText(write func(io.Writer) error) error {
 	if s == nil {
 		return nil
 	}
-	if err := record.Write(s.file, r); err != nil {
+	if err := write(s.file); err != nil {
 		return err
 	}
 	if err := s.file.Chmod(0o644); err != nil {
