@@ -53,8 +53,10 @@ type Flow struct {
 type Drops struct {
 	netem.Drops             // what the link lost
 	Overflow    netem.Count `json:"overflow"` // the route, or all routes together, held too much
-	Failed      netem.Count `json:"failed"`   // the system did not take it
-	Closed      netem.Count `json:"closed"`   // queued when the route or the relay ended
+	// Failed is what the system did not take. Where it took a part of a batch
+	// it does not tell which: the bytes are then the failed share of the batch.
+	Failed netem.Count `json:"failed"`
+	Closed netem.Count `json:"closed"` // queued when the route or the relay ended
 }
 
 // Total is the sum over all causes.
