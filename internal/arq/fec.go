@@ -207,7 +207,11 @@ func (c *Conn) sourceSent(now Time, id wire.SymbolID, body []byte) {
 		r.since = 0
 		c.pay(int(r.debt / missRateOne))
 	}
-	r.flushAt = now.add(repairQuiet)
+	if r.debt > missRateOne/100 || c.cfg.FEC.SmallBursts {
+		// Only a burst that will be paid for has an end to wait for: on a clean
+		// path most are not.
+		r.flushAt = now.add(repairQuiet)
+	}
 	if r.burst >= repairBurst {
 		c.endBurst()
 	}
