@@ -128,10 +128,9 @@ func (l *rudpListener) SocketBuffers() (read, write int) {
 	return s.ReadBuffer, s.WriteBuffer
 }
 
-// rudpConn adds to a session a send that both waits for room and completes.
+// rudpConn adds to a session completions that notice when they come twice.
 type rudpConn struct {
-	c    *rudp.Conn
-	room chan struct{} // has a value after a completion
+	c *rudp.Conn
 
 	mu   sync.Mutex
 	free []*rudpSend
@@ -146,7 +145,7 @@ type rudpSend struct {
 }
 
 func newRUDPConn(c *rudp.Conn) *rudpConn {
-	return &rudpConn{c: c, room: make(chan struct{}, 1)}
+	return &rudpConn{c: c}
 }
 
 func (c *rudpConn) take(done func(error)) *rudpSend {
@@ -180,15 +179,6 @@ func (s *rudpSend) complete(err error) {
 	if done != nil {
 		done(err)
 	}
-	signal(s.conn.room)
-}
-
-// signal wakes one waiter, now or when it comes.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 func (c *rudpConn) TrySend(msg []byte, done func(error)) (bool, error) {
@@ -207,18 +197,12 @@ func (c *rudpConn) TrySend(msg []byte, done func(error)) (bool, error) {
 }
 
 func (c *rudpConn) Send(ctx context.Context, msg []byte, done func(error)) error {
-	for {
-		sent, err := c.TrySend(msg, done)
-		if sent || err != nil {
-			return err
-		}
-		// What fills the queue will be acknowledged or fail.
-		select {
-		case <-c.room:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	s := c.take(done)
+	err := c.c.SendContext(ctx, msg, s.call)
+	if err != nil && s.due.Swap(false) {
+		c.put(s)
 	}
+	return err
 }
 
 func (c *rudpConn) Receive(ctx context.Context, buf []byte) ([]byte, error) {

@@ -317,3 +317,11 @@ func (c *echoClient) conclude(err error) {
 func ended(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
+
+// signal wakes one waiter, now or when it comes.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

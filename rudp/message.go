@@ -15,16 +15,26 @@ import (
 // train as the kernel takes it.
 const flushBytes = 48 << 10
 
-// WriteMessage sends one message; m is copied. It waits for room in the send
-// queue until ctx or the write deadline ends; then nothing of m was taken. It
-// returns once the session has taken the message; Flush or SendFunc tell when
+// WriteMessage sends one message; m is copied. It waits until ctx or the write
+// deadline while the send queue holds enough to keep the path busy (256 KiB or
+// two congestion windows, at most Limits.SendQueueBytes), so that messages do
+// not age there; on an error nothing of m was taken. It returns once the session has taken the message; Flush or SendFunc tell when
 // the peer has it.
 //
 // Errors: arknet.ErrMessageTooLarge, arknet.ErrWrongMode, the reason why the
 // session ended, net.ErrClosed, ctx.Err(), os.ErrDeadlineExceeded.
 func (c *Conn) WriteMessage(ctx context.Context, m []byte) error {
+	return c.SendContext(ctx, m, nil)
+}
+
+// SendContext is WriteMessage with a completion: unless it returns an error,
+// done is called exactly once, as by SendFunc.
+func (c *Conn) SendContext(ctx context.Context, m []byte, done func(error)) error {
 	return c.waitToWrite(ctx, "write", func(now arq.Time) (int, error) {
-		_, err := c.core.Send(now, m)
+		sequence, err := c.core.SendPatiently(now, m)
+		if err == nil && done != nil {
+			c.completions.addSequence(sequence, done)
+		}
 		return len(m), err
 	})
 }

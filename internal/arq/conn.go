@@ -67,20 +67,21 @@ type Conn struct {
 	timers    timers
 	memory    int // bytes reserved from cfg.Memory
 
-	inFlight    int    // bytes of packets neither acked nor lost
-	ackedBytes  uint64 // bytes acknowledged since the session began
-	lastSent    Time   // last ack-eliciting packet
-	lastHeard   Time   // last accepted datagram
-	awaiting    Time   // first unanswered ack-eliciting packet since lastHeard
-	lastMessage Time   // last message written, or received
-	ackNumber   uint64 // packet numbers of ack-only datagrams
-	ptoCount    int
-	abandoned   int  // bytes given up at the end of the session
-	lastProbe   Time // last expiry of the probe or keepalive timer
-	probes      int  // datagrams to send regardless of the window
-	probed      int  // of them, sent
-	pingDue     bool
-	blocked     bool // the application saw ErrQueueFull
+	inFlight     int    // bytes of packets neither acked nor lost
+	ackedBytes   uint64 // bytes acknowledged since the session began
+	lastSent     Time   // last ack-eliciting packet
+	lastHeard    Time   // last accepted datagram
+	awaiting     Time   // first unanswered ack-eliciting packet since lastHeard
+	lastMessage  Time   // last message written, or received
+	ackNumber    uint64 // packet numbers of ack-only datagrams
+	ptoCount     int
+	abandoned    int  // bytes given up at the end of the session
+	lastProbe    Time // last expiry of the probe or keepalive timer
+	probes       int  // datagrams to send regardless of the window
+	probed       int  // of them, sent
+	pingDue      bool
+	blocked      bool // the application saw ErrQueueFull
+	blockedEarly bool // it was the target that was full, not the limit
 
 	closing  closeState
 	ackIn    wire.Ack // scratch, its slices are reused
@@ -201,8 +202,27 @@ func (c *Conn) Send(now Time, m []byte) (seq uint64, err error) {
 	return c.send.messages, nil
 }
 
+// minQueueTarget keeps a writer ahead of a short path with a small window.
+const minQueueTarget = 256 << 10
+
+// queueTarget is what a writer that can wait should leave in the send queue:
+// two windows keep the path busy, more would only age there.
+func (c *Conn) queueTarget() int {
+	return min(c.cfg.SendQueue, max(minQueueTarget, 2*c.cc.Window()))
+}
+
+// SendPatiently is Send for a caller that can wait: it returns ErrQueueFull
+// once enough is queued to keep the path busy, rather than at the limit.
+func (c *Conn) SendPatiently(now Time, m []byte) (seq uint64, err error) {
+	if c.send.queued > 0 && c.send.queuedBytes+len(m) > c.queueTarget() && c.writable(modeMessages) == nil {
+		c.blocked, c.blockedEarly = true, true
+		return 0, ErrQueueFull
+	}
+	return c.Send(now, m)
+}
+
 // WriteStream accepts bytes of the stream, as many as the queue has room for.
-// It returns ErrQueueFull when that is none.
+// It returns ErrQueueFull when enough is queued to keep the path busy.
 func (c *Conn) WriteStream(now Time, b []byte) (n int, err error) {
 	if err := c.writable(modeStream); err != nil {
 		return 0, err
@@ -210,9 +230,9 @@ func (c *Conn) WriteStream(now Time, b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	n = min(len(b), c.cfg.SendQueue-c.send.queuedBytes)
+	n = min(len(b), c.queueTarget()-c.send.queuedBytes)
 	if n <= 0 {
-		c.blocked = true
+		c.blocked, c.blockedEarly = true, true
 		return 0, ErrQueueFull
 	}
 	c.send.mode = modeStream

@@ -327,8 +327,15 @@ func (c *Conn) symbolsKnown(a *wire.Ack) {
 // writableAgain tells an application that saw a full queue once half of it has
 // left.
 func (c *Conn) writableAgain() {
-	if c.blocked && c.send.queued < max(c.cfg.SendQueued/2, 1) && c.send.queuedBytes < max(c.cfg.SendQueue/2, 1) {
-		c.blocked = false
+	if !c.blocked {
+		return
+	}
+	limit := c.cfg.SendQueue
+	if c.blockedEarly {
+		limit = c.queueTarget()
+	}
+	if c.send.queued < max(c.cfg.SendQueued/2, 1) && c.send.queuedBytes < max(limit/2, 1) {
+		c.blocked, c.blockedEarly = false, false
 		c.events |= EventWritable
 	}
 }
