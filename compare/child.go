@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/openarkstudio/arknet-go/bench/record"
@@ -29,7 +30,7 @@ type order struct {
 }
 
 // childSlack is added to the planned time before a child counts as hung.
-const childSlack = 45 * time.Second
+const childSlack = 30 * time.Second
 
 // runChild runs one round in a fresh process of this binary. A child that
 // cannot be started, hangs or dies gives an error; a round that failed its
@@ -44,21 +45,24 @@ func runChild(ctx context.Context, o order) (*record.Result, error) {
 		return nil, err
 	}
 	limit := seconds(o.Load.Warmup+o.Load.Seconds) + childSlack
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	inTime, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, childCommand)
+	cmd := exec.CommandContext(inTime, self, childCommand)
 	cmd.Stdin = bytes.NewReader(input)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// A hung child shows its goroutines; WaitDelay ends one that cannot.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 5 * time.Second
 	// quic-go writes advice about socket buffers to the log; the record has the
 	// sizes that were granted.
 	cmd.Env = append(os.Environ(), "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=true")
 	runErr := cmd.Run()
-	if ctx.Err() != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fmt.Errorf("no result after %v", limit)
-		}
-		return nil, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if inTime.Err() != nil {
+		return nil, fmt.Errorf("no result after %v%s", limit, keepDump(o.Driver, stderr.Bytes()))
 	}
 	result, err := record.Read(&stdout)
 	if err == nil {
@@ -71,6 +75,22 @@ func runChild(ctx context.Context, o order) (*record.Result, error) {
 		return nil, runErr
 	}
 	return nil, err
+}
+
+// keepDump saves the goroutines of a hung child and says where.
+func keepDump(driver string, dump []byte) string {
+	if len(dump) == 0 {
+		return ""
+	}
+	f, err := os.CreateTemp("", "compare-"+driver+"-*.txt")
+	if err != nil {
+		return ""
+	}
+	_, err = f.Write(dump)
+	if errors.Join(err, f.Close()) != nil {
+		return ""
+	}
+	return "; its goroutines are in " + f.Name()
 }
 
 // lastLine picks the line of a dead process's stderr that says why: the panic

@@ -237,3 +237,47 @@ func TestAcceptEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestPeerCloseEndsReceive: a library with a close handshake tells the peer in
+// good order.
+func TestPeerCloseEndsReceive(t *testing.T) {
+	for _, p := range rivals() {
+		if slices.Contains(p.caveats, noClose) {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+			defer cancel()
+			d := p.open(standardLoad().tuning())
+			l, err := d.Listen(ctx, "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			accepted := make(chan bench.Conn, 1)
+			go func() {
+				c, err := l.Accept(ctx)
+				if err != nil {
+					t.Error(err)
+				}
+				accepted <- c
+			}()
+			client, err := d.Dial(ctx, l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := <-accepted
+			if server == nil {
+				return
+			}
+			defer server.Close()
+			if err := client.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			if msg, err := server.Receive(ctx, nil); !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Receive after the peer's Close: %q, %v; want io.EOF or net.ErrClosed", msg, err)
+			}
+		})
+	}
+}

@@ -297,6 +297,9 @@ func (c *sctpConn) ended(err error) error {
 	c.mu.Lock()
 	closed := c.closed
 	c.mu.Unlock()
+	if errors.Is(err, sctp.ErrUserInitiatedAbort) {
+		return io.EOF
+	}
 	if closed && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("%w: %w", net.ErrClosed, err)
 	}
@@ -310,6 +313,9 @@ func (c *sctpConn) Close() error {
 		c.closed = true
 		c.room.Broadcast()
 		c.mu.Unlock()
+		// Close alone tells the peer nothing, and a later association from the
+		// same address would look like a restart of this one.
+		c.assoc.Abort("")
 		c.closeErr = c.assoc.Close()
 		if errors.Is(c.closeErr, net.ErrClosed) {
 			c.closeErr = nil

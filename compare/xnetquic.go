@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -98,7 +99,9 @@ func (d xnetQUICDriver) Dial(ctx context.Context, address string) (bench.Conn, e
 		_ = socket.Close()
 		return nil, err
 	}
-	cleanup := func() { _ = closeEndpoint(endpoint) }
+	// Saying goodbye takes a while, and a user with one endpoint for many
+	// connections would not wait for it.
+	cleanup := func() { go func() { _ = closeEndpoint(endpoint) }() }
 	conn, err := endpoint.Dial(ctx, "udp", remote.String(), config)
 	if err != nil {
 		cleanup()
@@ -208,8 +211,16 @@ func newXnetStream(conn *quic.Conn, stream *quic.Stream, socket *net.UDPConn) *x
 
 func (s *xnetStream) read(ctx context.Context, p []byte) (int, error) {
 	s.stream.SetReadContext(ctx)
-	return s.stream.Read(p)
+	n, err := s.stream.Read(p)
+	var goodbye *quic.ConnectionCloseError
+	if errors.As(err, &goodbye) && goodbye.Code == goodbyeCode {
+		err = io.EOF
+	}
+	return n, err
 }
+
+// goodbyeCode ends a connection in good order.
+const goodbyeCode = 0
 
 // readable: a read of this library already returns everything that has arrived
 // in one piece.
@@ -234,7 +245,7 @@ func (s *xnetStream) write(p []byte) error {
 
 func (s *xnetStream) close() error {
 	s.cancel()
-	s.conn.Abort(nil)
+	s.conn.Abort(&quic.ConnectionCloseError{Code: goodbyeCode})
 	return nil
 }
 
