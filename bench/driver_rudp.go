@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openarkstudio/arknet-go"
@@ -107,7 +105,7 @@ func (d *rudpDriver) Dial(ctx context.Context, address string) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRUDPConn(c), nil
+	return &rudpConn{c}, nil
 }
 
 type rudpListener struct{ l *rudp.Listener }
@@ -117,7 +115,7 @@ func (l *rudpListener) Accept(ctx context.Context) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRUDPConn(c), nil
+	return &rudpConn{c}, nil
 }
 
 func (l *rudpListener) Addr() net.Addr { return l.l.Addr() }
@@ -128,81 +126,19 @@ func (l *rudpListener) SocketBuffers() (read, write int) {
 	return s.ReadBuffer, s.WriteBuffer
 }
 
-// rudpConn adds to a session completions that notice when they come twice.
-type rudpConn struct {
-	c *rudp.Conn
+// rudpConn is a session.
+type rudpConn struct{ c *rudp.Conn }
 
-	mu   sync.Mutex
-	free []*rudpSend
-}
-
-// rudpSend is the completion of one message. They are used again.
-type rudpSend struct {
-	conn *rudpConn
-	due  atomic.Bool
-	done func(error)
-	call func(error)
-}
-
-func newRUDPConn(c *rudp.Conn) *rudpConn {
-	return &rudpConn{c: c}
-}
-
-func (c *rudpConn) take(done func(error)) *rudpSend {
-	c.mu.Lock()
-	var s *rudpSend
-	if n := len(c.free); n > 0 {
-		s = c.free[n-1]
-		c.free = c.free[:n-1]
-	}
-	c.mu.Unlock()
-	if s == nil {
-		s = &rudpSend{conn: c}
-		s.call = s.complete
-	}
-	s.done = done
-	s.due.Store(true)
-	return s
-}
-
-func (c *rudpConn) put(s *rudpSend) {
-	c.mu.Lock()
-	c.free = append(c.free, s)
-	c.mu.Unlock()
-}
-
-func (s *rudpSend) complete(err error) {
-	done := s.done
-	if s.due.Swap(false) {
-		s.conn.put(s)
-	} // else it came twice, and done has to hear of it
-	if done != nil {
-		done(err)
-	}
+func (c *rudpConn) Send(ctx context.Context, msg []byte, done func(error)) error {
+	return c.c.SendContext(ctx, msg, done)
 }
 
 func (c *rudpConn) TrySend(msg []byte, done func(error)) (bool, error) {
-	s := c.take(done)
-	err := c.c.SendFunc(msg, s.call)
-	if err == nil {
-		return true, nil
-	}
-	if s.due.Swap(false) {
-		c.put(s)
-	}
+	err := c.c.SendFunc(msg, done)
 	if errors.Is(err, arknet.ErrQueueFull) {
 		return false, nil
 	}
-	return false, err
-}
-
-func (c *rudpConn) Send(ctx context.Context, msg []byte, done func(error)) error {
-	s := c.take(done)
-	err := c.c.SendContext(ctx, msg, s.call)
-	if err != nil && s.due.Swap(false) {
-		c.put(s)
-	}
-	return err
+	return err == nil, err
 }
 
 func (c *rudpConn) Receive(ctx context.Context, buf []byte) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/openarkstudio/arknet-go/bench/record"
 	"github.com/openarkstudio/arknet-go/netem"
+	"github.com/openarkstudio/arknet-go/netem/relay"
 	"github.com/openarkstudio/arknet-go/rudp"
 )
 
@@ -99,5 +100,30 @@ func TestRUDPOnLoopback(t *testing.T) {
 func TestRUDPRefusesABadConfig(t *testing.T) {
 	if _, err := RUDP(&rudp.Config{MTU: 1}); err == nil || !strings.Contains(err.Error(), "MTU") {
 		t.Errorf("error = %v", err)
+	}
+}
+
+// TestRelayOverflowIsInvalid runs over a real relay whose routes hold almost
+// nothing.
+func TestRelayOverflowIsInvalid(t *testing.T) {
+	cfg := onLoopback(Echo)
+	cfg.Warmup = 0
+	cfg.newPath = func(p pathConfig) (path, error) {
+		delay := netem.Config{Delay: time.Millisecond}
+		r, err := relay.Start(relay.Config{Target: p.server, Up: delay, Down: delay, RouteDatagrams: 4})
+		if err != nil {
+			return nil, err
+		}
+		return &relayPath{relay: r}, nil
+	}
+	r, err := Run(t.Context(), RawUDP(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := r.Errors; r.OK || e.RelayOverflow == 0 || e.Lost == 0 || e.Content+e.Order+e.Duplicate+e.Unexpected != 0 {
+		t.Errorf("ok %v, errors: %v", r.OK, e)
+	}
+	if !strings.Contains(r.Rounds[0].Failure, "lost") && !strings.Contains(r.Rounds[0].Failure, "overflow") {
+		t.Errorf("failure: %q", r.Rounds[0].Failure)
 	}
 }
