@@ -72,6 +72,7 @@ type Conn struct {
 	lastSent     Time   // last ack-eliciting packet
 	lastHeard    Time   // last accepted datagram
 	awaiting     Time   // first unanswered ack-eliciting packet since lastHeard
+	backlog      Time   // since when new data waits to be sent without a pause, 0 = it does not
 	lastMessage  Time   // last message written, or received
 	ackNumber    uint64 // packet numbers of ack-only datagrams
 	ptoCount     int

@@ -40,11 +40,12 @@ type Copa struct {
 }
 
 const (
-	copaQueueFloor = 1 * time.Millisecond
-	copaInverse    = 2 // delta = 0.5
-	copaVelocity   = 32
-	copaTurns      = 3 // round trips in one direction before the speed doubles
-	copaEmptyRTTs  = 5 // round trips without an empty queue mean a competitor
+	copaQueueFloor   = 1 * time.Millisecond
+	copaStartupQueue = 8 // the startup goes on below min_rtt/8
+	copaInverse      = 2 // delta = 0.5
+	copaVelocity     = 32
+	copaTurns        = 3 // round trips in one direction before the speed doubles
+	copaEmptyRTTs    = 5 // round trips without an empty queue mean a competitor
 )
 
 // NewCopa returns a controller in its startup phase.
@@ -97,13 +98,17 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 	}
 	up := c.below(standing, queue)
 	if c.startup {
-		if up {
+		// A queue that jitter or a burst explains does not end it.
+		if up || queue <= s.MinRTT/copaStartupQueue && !c.backstop.lossy() {
 			if used {
 				c.window = min(c.window+int64(s.Bytes), maximumWindow)
 			}
 			return
 		}
+		// The queue that is seen now is that of a round trip ago, when the window
+		// was half as large.
 		c.startup = false
+		c.window = max(c.window/2, initialWindow)
 	}
 	if up && !used {
 		return
@@ -202,6 +207,9 @@ const (
 	backstopHeadroom = 8 * packetSize
 	backstopRound    = 5 * time.Millisecond
 )
+
+// lossy reports whether a large share of the bytes was lost of late.
+func (b *backstop) lossy() bool { return b.share > backstopShare }
 
 func (b *backstop) onAck(now Time, s AckSample) {
 	b.smoothed = s.Smoothed

@@ -26,6 +26,7 @@ func (c *Conn) AppendDatagrams(now Time, buf []byte, limit int) (out []byte, seg
 			break
 		}
 	}
+	c.noteBacklog(now)
 	return buf, segSize
 }
 
@@ -271,8 +272,8 @@ func (c *Conn) maySend(now Time, size int) bool {
 	}
 	at := now
 	if c.cc.Paced() && c.rtt.known() {
-		rate := pacerRate(window, c.rtt.smoothed.Nanoseconds())
-		c.pacer.refill(now, rate, max(pacerBurst, int64(window)/2))
+		rate, burst := pacing(window, c.rtt.smoothed, c.isBulk(now))
+		c.pacer.refill(now, rate, burst)
 		at = max(at, c.pacer.until(now, size, rate))
 	}
 	if c.cfg.MaxRate > 0 {
@@ -285,6 +286,23 @@ func (c *Conn) maySend(now Time, size int) bool {
 		return false
 	}
 	return true
+}
+
+// isBulk reports whether new data has waited for the window without a pause
+// for a round trip: then the flow is limited by the path, not by its
+// application.
+func (c *Conn) isBulk(now Time) bool {
+	return c.backlog != 0 && now.sub(c.backlog) > c.rtt.smoothed
+}
+
+// noteBacklog is called once per output turn, after what could be sent was.
+func (c *Conn) noteBacklog(now Time) {
+	switch {
+	case c.send.unsent == c.send.next:
+		c.backlog = 0
+	case c.backlog == 0:
+		c.backlog = now
+	}
 }
 
 // belowMinRate lets packets leave against the controller's word as long as
@@ -301,10 +319,6 @@ func (c *Conn) belowMinRate(now Time, size int) bool {
 		return false
 	}
 	return true
-}
-
-func pacerRate(window int, smoothed int64) int64 {
-	return pacerGain * int64(window) * 1_000_000 / max(smoothed/1000, 1)
 }
 
 // spend takes the bytes of a sent packet off all buckets.

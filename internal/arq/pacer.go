@@ -2,10 +2,7 @@ package arq
 
 import "time"
 
-// pacer spreads packets at a multiple of window per round trip, with a credit
-// for bursts: a closed loop sends its window in bursts, and holding those back
-// would cost it a round trip. An explicit rate limit uses the same bucket with
-// a small credit.
+// pacer is a token bucket that spreads packets over time.
 type pacer struct {
 	credit  int64 // bytes that may leave now; negative after a burst
 	updated Time
@@ -15,10 +12,28 @@ type pacer struct {
 const (
 	pacerGain        = 4
 	pacerBurst       = 32 * packetSize
-	pacerRateBurst   = 10 * packetSize // burst under an explicit rate limit
+	pacerBulkGain    = 2
+	pacerBulkBurst   = 16 * packetSize
+	pacerBulkTime    = 250 * time.Microsecond // of sending that a late wake-up may make up for
+	pacerRateBurst   = 10 * packetSize        // burst under an explicit rate limit
 	pacerGranularity = 10 * time.Microsecond
 	pacerMaxRate     = 8 << 30 // so that no product overflows
 )
+
+// pacing is the rate, in bytes per second, and the burst that a window allows.
+// A closed loop sends its window in bursts, and holding those back would cost
+// it a round trip: it gets a high rate and half a window of credit. A bulk flow
+// gains nothing from bursts; spread, it sees the queue of the path and not its
+// own.
+func pacing(window int, smoothed time.Duration, bulk bool) (rate, burst int64) {
+	perSecond := int64(window) * 1_000_000 / max(smoothed.Microseconds(), 1)
+	burst = max(pacerBurst, int64(window)/2)
+	if !bulk {
+		return pacerGain * perSecond, burst
+	}
+	rate = pacerBulkGain * perSecond
+	return rate, min(burst, max(pacerBulkBurst, rate*pacerBulkTime.Microseconds()/1_000_000))
+}
 
 // refill credits the time since the last call at rate bytes per second.
 func (p *pacer) refill(now Time, rate, burst int64) {
