@@ -20,6 +20,7 @@ const (
 
 // grammar is the command line.
 type grammar struct {
+	Demo    demoCommand      `cmd:"" help:"See reliable UDP and error correction at work, in under a minute."`
 	Bench   benchCommand     `cmd:"" help:"Measure a transport with a verified workload."`
 	Relay   relayCommand     `cmd:"" help:"Put a bad network between UDP or TCP programs."`
 	Version kong.VersionFlag `help:"Print the version and exit."`
