@@ -42,12 +42,14 @@ type sentDatagram struct {
 	ack     *wire.Ack
 	records []wire.Record
 	payload wire.PayloadType
-	symbol  wire.SymbolID
+	symbol  wire.SymbolID // of a repair, the first of its window
+	repair  wire.Repair
 	data    []byte
 }
 
 // String names what a datagram carries beside a riding ack: "ping", "data 3",
-// "window 4096 data 3", "close 0 bye", and "ack 0-3,5" for an ack alone.
+// "repair 3-5", "window 4096 data 3", "close 0 bye", and "ack 0-3,5" for an ack
+// alone.
 func (d sentDatagram) String() string {
 	var parts []string
 	for _, r := range d.records {
@@ -66,8 +68,11 @@ func (d sentDatagram) String() string {
 			parts = append(parts, fmt.Sprintf("record %#x", r.Type))
 		}
 	}
-	if d.payload == wire.PayloadData {
+	switch d.payload {
+	case wire.PayloadData:
 		parts = append(parts, fmt.Sprint("data ", d.symbol))
+	case wire.PayloadRepair:
+		parts = append(parts, fmt.Sprintf("repair %d-%d", d.symbol, int(d.symbol)+d.repair.Span-1))
 	}
 	if len(parts) == 0 && d.ack != nil {
 		parts = append(parts, "ack "+rangesString(d.ack.Ranges))
@@ -186,11 +191,18 @@ func (s *script) decode(b []byte) sentDatagram {
 		}
 		d.records = append(d.records, r)
 	}
-	if d.payload = h.Payload; h.Payload == wire.PayloadData {
-		var truncated uint32
-		if truncated, rest, err = wire.ParseSymbolID(rest); err != nil {
-			s.t.Fatal(err)
-		}
+	var truncated uint32
+	switch d.payload = h.Payload; h.Payload {
+	case wire.PayloadData:
+		truncated, rest, err = wire.ParseSymbolID(rest)
+	case wire.PayloadRepair:
+		d.repair, rest, err = wire.ParseRepair(rest)
+		truncated = d.repair.First
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if d.payload != wire.PayloadNone {
 		d.symbol = wire.SymbolID(wire.Expand24(truncated, uint64(s.c.send.next)))
 		d.data = slices.Clone(rest)
 	}
