@@ -1,5 +1,6 @@
 // Command arknet measures transports over bad networks and makes bad networks.
 //
+//	arknet demo            reliable UDP and error correction at work, for a first look
 //	arknet bench rudp      verified workloads over reliable UDP through a lossy relay
 //	arknet bench raw-udp   the same over plain UDP, as the floor
 //	arknet relay           the impairment relay alone, for anybody's UDP or TCP program

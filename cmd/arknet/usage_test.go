@@ -34,7 +34,7 @@ func TestBadUsage(t *testing.T) {
 		{bench + "--paiload 64", []string{"--paiload", "--payload"}},
 		{bench + "--no-such-flag", []string{"--no-such-flag"}},
 		{bench + "extra", []string{"extra"}},
-		{"demo", []string{"demo"}},
+		{"demonstrate", []string{"demonstrate"}},
 		{"matrix --dry-run", []string{"matrix"}},
 		{"report", []string{"report"}},
 		{"serve", []string{"serve"}},

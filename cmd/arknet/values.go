@@ -232,10 +232,7 @@ type laterMapper struct{}
 func (laterMapper) IsBool() bool { return true }
 
 func (laterMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
-	token := ctx.Scan.Pop()
-	if on, ok := token.Value.(bool); ok && !on {
-		return nil
-	}
+	ctx.Scan.Pop()
 	if _, restricted := allowedNow(ctx.Value.Name); restricted {
 		return errors.New("is not built yet; allowed: leave it out")
 	}
