@@ -131,8 +131,8 @@ func (t *TimelineChart) panel(c draw.Canvas, one *Timeline, span, longest float6
 	} else {
 		p.X.Tick.Label.Font.Size = 0 // the labels of the last one serve all
 	}
-	p.Y.Min, p.Y.Max = 0, niceCeil(longest, 3)
-	p.Y.Tick.Marker = niceTicks{3}
+	p.Y.Min, p.Y.Max = 0, niceCeil(longest, 4)
+	p.Y.Tick.Marker = niceTicks{4}
 	p.Add(grid{vertical: true, horizontal: true}, timelinePlotter{one})
 	p.Draw(draw.Crop(c, 0, 0, 0, -textSize-10))
 }
