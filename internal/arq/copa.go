@@ -28,7 +28,7 @@ type Copa struct {
 	inverse   int64 // 1/delta in packets
 
 	standing slidingMin // lowest rtt of the last smoothed/2
-	highest  slidingMax // highest rtt of the last 4 smoothed
+	highest  slidingMin // highest rtt of the last 4 smoothed, negated
 	emptied  Time       // when the queue was last seen nearly empty
 	lossAt   Time
 	inComp   bool
@@ -88,7 +88,7 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 	c.standing.add(now, s.RTT, s.Smoothed/2)
 	standing, _ := c.standing.get(now, s.Smoothed/2)
 	queue := max(standing-s.MinRTT, 0)
-	c.highest.add(now, s.RTT, 4*s.Smoothed)
+	c.highest.add(now, -s.RTT, 4*s.Smoothed)
 	c.judgeCompetition(now, s, queue)
 
 	used := c.used || int64(s.InFlight+s.Bytes)*2 > c.window
@@ -170,8 +170,8 @@ func (c *Copa) turn(now Time, s AckSample) {
 // full by somebody else. The queue counts as empty below a tenth of its range,
 // or below an eighth of the base round trip.
 func (c *Copa) judgeCompetition(now Time, s AckSample, queue time.Duration) {
-	highest := c.highest.get(now, 4*s.Smoothed)
-	if queue < (highest-s.MinRTT)/10 || queue < s.MinRTT/8 {
+	highest, _ := c.highest.get(now, 4*s.Smoothed)
+	if queue < (-highest-s.MinRTT)/10 || queue < s.MinRTT/8 {
 		c.emptied = now
 	}
 	if !c.Competitive {

@@ -82,7 +82,7 @@ func (r *rttState) pto(now Time) time.Duration {
 }
 
 // slidingMin is the minimum of a sliding time window: a queue of candidates
-// with ascending values.
+// with ascending values. Of negated values it is the maximum.
 type slidingMin struct{ q []timedRTT }
 
 type timedRTT struct {
@@ -124,34 +124,4 @@ func (s *slidingMin) get(now Time, window time.Duration) (time.Duration, bool) {
 	}
 	s.expire(now, window)
 	return s.q[0].rtt, true
-}
-
-// slidingMax is the maximum of a sliding time window.
-type slidingMax struct{ q []timedRTT }
-
-func (s *slidingMax) add(now Time, rtt, window time.Duration) {
-	n := len(s.q)
-	for n > 0 && s.q[n-1].rtt <= rtt {
-		n--
-	}
-	s.q = append(s.q[:n], timedRTT{now, rtt})
-	s.expire(now, window)
-	if len(s.q) > slidingMinMax {
-		s.q = append(s.q[:len(s.q)-2], s.q[len(s.q)-1])
-	}
-}
-
-func (s *slidingMax) expire(now Time, window time.Duration) {
-	i := 0
-	for i < len(s.q)-1 && s.q[i].at < now.add(-window) {
-		i++
-	}
-	if i > 0 {
-		s.q = append(s.q[:0], s.q[i:]...)
-	}
-}
-
-func (s *slidingMax) get(now Time, window time.Duration) time.Duration {
-	s.expire(now, window)
-	return s.q[0].rtt
 }

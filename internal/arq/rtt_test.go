@@ -103,7 +103,7 @@ func TestSlidingExtremes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const window = 50 * ms
 	var low slidingMin
-	var high slidingMax
+	var high slidingMin // of negated values
 	var all []timedRTT
 	now := Time(1)
 	for range 2000 {
@@ -111,7 +111,7 @@ func TestSlidingExtremes(t *testing.T) {
 		x := time.Duration(1 + rng.IntN(int(100*ms)))
 		all = append(all, timedRTT{now, x})
 		low.add(now, x, window)
-		high.add(now, x, window)
+		high.add(now, -x, window)
 		wantLow, wantHigh := x, x
 		for _, s := range all {
 			if s.at >= now.add(-window) {
@@ -121,8 +121,8 @@ func TestSlidingExtremes(t *testing.T) {
 		if got, _ := low.get(now, window); got != wantLow {
 			t.Fatalf("lowest %v, want %v", got, wantLow)
 		}
-		if got := high.get(now, window); got != wantHigh {
-			t.Fatalf("highest %v, want %v", got, wantHigh)
+		if got, _ := high.get(now, window); -got != wantHigh {
+			t.Fatalf("highest %v, want %v", -got, wantHigh)
 		}
 	}
 	// Ascending samples at a high rate keep the queue short, and the lowest.
