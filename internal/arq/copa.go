@@ -8,8 +8,8 @@ import "time"
 // under random loss, and a queue of a few milliseconds on a full link.
 //
 // It differs from the paper in four points: the window only grows while it is
-// used; a standing queue of up to 1 ms counts as none, since jitter of hosts
-// and radio links looks like one; a backstop holds the window near what gets
+// used; a standing queue of up to 1 ms, or a twelfth of the base round trip,
+// counts as none, since jitter of hosts and radio links looks like one; a backstop holds the window near what gets
 // through while more than 12 % of the packets are lost; and the competitive
 // mode, which mistakes its own kind for buffer fillers, is off unless asked for.
 type Copa struct {
@@ -41,8 +41,9 @@ type Copa struct {
 
 const (
 	copaQueueFloor   = 1 * time.Millisecond
-	copaStartupQueue = 8 // the startup goes on below min_rtt/8
-	copaInverse      = 2 // delta = 0.5
+	copaFloorShare   = 12 // of min_rtt: a short queue counts as none on a long path
+	copaStartupQueue = 8  // the startup goes on below min_rtt/8
+	copaInverse      = 2  // delta = 0.5
 	copaVelocity     = 32
 	copaTurns        = 3 // round trips in one direction before the speed doubles
 	copaEmptyRTTs    = 5 // round trips without an empty queue mean a competitor
@@ -96,7 +97,7 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 		c.roundEnd = s.Acked + uint64(s.InFlight)
 		c.used = false
 	}
-	up := c.below(standing, queue)
+	up := c.below(standing, queue, s.MinRTT)
 	if c.startup {
 		// A queue that jitter or a burst explains does not end it.
 		if up || queue <= s.MinRTT/copaStartupQueue && !c.backstop.lossy() {
@@ -119,8 +120,8 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 
 // below reports whether the rate window/standing is below the target rate of
 // 1/delta packets per queueing delay.
-func (c *Copa) below(standing, queue time.Duration) bool {
-	if queue <= copaQueueFloor {
+func (c *Copa) below(standing, queue, minRTT time.Duration) bool {
+	if queue <= max(copaQueueFloor, minRTT/copaFloorShare) {
 		return true
 	}
 	// window / standing < packets / queue, in microseconds against overflow.
