@@ -7,11 +7,13 @@ import "time"
 // the window approaches 1/delta packets per queueing delay. It keeps its rate
 // under random loss, and a queue of a few milliseconds on a full link.
 //
-// It differs from the paper in four points: the window only grows while it is
-// used; a standing queue of up to 1 ms, or a twelfth of the base round trip,
-// counts as none, since jitter of hosts and radio links looks like one; a backstop holds the window near what gets
-// through while more than 12 % of the packets are lost; and the competitive
-// mode, which mistakes its own kind for buffer fillers, is off unless asked for.
+// It differs from the paper in these points: the window only grows while it is
+// used; a standing queue of up to 1 ms counts as none, or of a 14th of the base
+// round trip, or of half of what the path reorders by, since jitter of hosts and
+// radio links looks like one; steps follow the size of the window; a guard finds limits that no queue shows; a backstop holds the window
+// near what gets through while more than 12 % of the packets are lost; and the
+// competitive mode, which mistakes its own kind for buffer fillers, is off unless
+// asked for.
 type Copa struct {
 	// Competitive turns the paper's competitive mode on: beside buffer-filling
 	// flows delta shrinks, and the queue grows.
@@ -27,9 +29,10 @@ type Copa struct {
 	lastTurn  Time
 	inverse   int64 // 1/delta in packets
 
-	standing slidingMin // lowest rtt of the last smoothed/2
-	highest  slidingMin // highest rtt of the last 4 smoothed, negated
-	emptied  Time       // when the queue was last seen nearly empty
+	standing slidingMin    // lowest rtt of the last smoothed/2
+	floor    time.Duration // a standing queue below counts as none
+	highest  slidingMin    // highest rtt of the last 4 smoothed, negated
+	emptied  Time          // when the queue was last seen nearly empty
 	lossAt   Time
 	inComp   bool
 
@@ -37,11 +40,12 @@ type Copa struct {
 	roundEnd uint64
 
 	backstop backstop
+	guard    lossGuard
 }
 
 const (
 	copaQueueFloor   = 1 * time.Millisecond
-	copaFloorShare   = 12 // of min_rtt: a short queue counts as none on a long path
+	copaFloorShare   = 14 // of min_rtt: a short queue counts as none on a long path
 	copaStartupQueue = 8  // the startup goes on below min_rtt/8
 	copaInverse      = 2  // delta = 0.5
 	copaVelocity     = 32
@@ -51,7 +55,10 @@ const (
 
 // NewCopa returns a controller in its startup phase.
 func NewCopa() *Copa {
-	return &Copa{window: initialWindow, startup: true, velocity: 1, inverse: copaInverse}
+	return &Copa{
+		window: initialWindow, startup: true, velocity: 1, inverse: copaInverse,
+		guard: lossGuard{base: guardInitial},
+	}
 }
 
 // Window implements Controller.
@@ -60,11 +67,18 @@ func (c *Copa) Window() int {
 	if b := c.backstop.limit; b > 0 {
 		w = min(w, b)
 	}
+	if t := c.guard.cap; t > 0 {
+		w = min(w, t)
+	}
 	return int(max(w, minimumWindow))
 }
 
 // Paced implements Controller.
 func (c *Copa) Paced() bool { return true }
+
+// Smooth implements Controller: the path was found to drop what exceeds it at
+// once, so bursts are lost even when the rate is right.
+func (c *Copa) Smooth() bool { return c.guard.smooth }
 
 // OnSent implements Controller.
 func (c *Copa) OnSent(_ Time, _, inFlight int) {
@@ -75,8 +89,13 @@ func (c *Copa) OnSent(_ Time, _, inFlight int) {
 
 // OnLoss implements Controller: only the competitive mode reacts to a single
 // loss; the backstop reacts to many.
-func (c *Copa) OnLoss(now Time, size int) {
+func (c *Copa) OnLoss(now, due Time, size int) {
 	c.backstop.lost += int64(size)
+	c.guard.lose(due, int64(size))
+	if size >= guardClump && c.guard.phase == guardWatching {
+		// The end of a burst: what is sent again must not be the next one.
+		c.guardStart(now, 1000, false)
+	}
 	if c.inComp && now > c.lossAt {
 		c.lossAt = now.add(c.backstop.smoothed)
 		c.inverse = max(copaInverse, c.inverse/2)
@@ -86,8 +105,17 @@ func (c *Copa) OnLoss(now Time, size int) {
 // OnAck implements Controller.
 func (c *Copa) OnAck(now Time, s AckSample) {
 	c.backstop.onAck(now, s)
+	if b := c.backstop.limit; b > 0 {
+		// Not only for now: the queue that is not there lets the window itself
+		// grow without end.
+		c.window = min(c.window, max(b, minimumWindow))
+	}
+	if c.guardLosses(now, s) {
+		return // a test holds the window still
+	}
 	c.standing.add(now, s.RTT, s.Smoothed/2)
 	standing, _ := c.standing.get(now, s.Smoothed/2)
+	c.floor = max(copaQueueFloor, s.MinRTT/copaFloorShare, s.Reordering/2)
 	queue := max(standing-s.MinRTT, 0)
 	c.highest.add(now, -s.RTT, 4*s.Smoothed)
 	c.judgeCompetition(now, s, queue)
@@ -97,7 +125,7 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 		c.roundEnd = s.Acked + uint64(s.InFlight)
 		c.used = false
 	}
-	up := c.below(standing, queue, s.MinRTT)
+	up := c.below(standing, queue)
 	if c.startup {
 		// A queue that jitter or a burst explains does not end it.
 		if up || queue <= s.MinRTT/copaStartupQueue && !c.backstop.lossy() {
@@ -114,23 +142,37 @@ func (c *Copa) OnAck(now Time, s AckSample) {
 	if up && !used {
 		return
 	}
-	c.step(s.Bytes, up)
+	c.step(now, s.Bytes, up)
 	c.turn(now, s)
 }
 
 // below reports whether the rate window/standing is below the target rate of
 // 1/delta packets per queueing delay.
-func (c *Copa) below(standing, queue, minRTT time.Duration) bool {
-	if queue <= max(copaQueueFloor, minRTT/copaFloorShare) {
+func (c *Copa) below(standing, queue time.Duration) bool {
+	if queue <= c.floor {
 		return true
 	}
 	// window / standing < packets / queue, in microseconds against overflow.
 	return c.window*queue.Microseconds() < c.inverse*packetSize*standing.Microseconds()
 }
 
-// step moves the window by velocity/delta packets per window acknowledged.
-func (c *Copa) step(acked int, up bool) {
-	n := c.velocity*c.inverse*packetSize*int64(acked) + c.remainder
+// step moves the window by velocity/delta packets per window acknowledged, within
+// bounds that follow its size: at most a 32nd and 4 packets up; from a 32nd to an
+// eighth down, or 8 packets. So speed gained in one direction does no harm after
+// a turn, and the windows of flows on a fast link, which are large against the
+// steps, still converge.
+func (c *Copa) step(now Time, acked int, up bool) {
+	perWindow := c.velocity * c.inverse * packetSize
+	slow, fast := c.window/32, c.window/8
+	switch {
+	case up && now < c.guard.gentle:
+		perWindow = min(perWindow, c.window/guardGrowth+packetSize)
+	case up:
+		perWindow = min(perWindow, slow+4*packetSize)
+	default:
+		perWindow = max(slow, min(perWindow, max(fast, 8*packetSize)))
+	}
+	n := perWindow*int64(acked) + c.remainder
 	d := n / c.window
 	c.remainder = n % c.window
 	if up {
@@ -185,54 +227,5 @@ func (c *Copa) judgeCompetition(now Time, s AckSample, queue time.Duration) {
 		c.inverse = copaInverse
 	case !was:
 		c.lossAt = now
-	}
-}
-
-// backstop limits the window to little more than what gets through while a
-// large share of the bytes is lost, whatever the cause: a bottleneck without a
-// queue shows no delay.
-type backstop struct {
-	lost, acked int64 // in the running window
-	share       int64 // lost share of the last full window, in 1/1000
-	rounds      [10]int64
-	round       int
-	roundBytes  int64
-	roundAt     Time
-	smoothed    time.Duration
-	limit       int64 // 0 = none
-}
-
-const (
-	backstopWindow   = 200 * packetSize
-	backstopShare    = 120 // of 1000
-	backstopHeadroom = 8 * packetSize
-	backstopRound    = 5 * time.Millisecond
-)
-
-// lossy reports whether a large share of the bytes was lost of late.
-func (b *backstop) lossy() bool { return b.share > backstopShare }
-
-func (b *backstop) onAck(now Time, s AckSample) {
-	b.smoothed = s.Smoothed
-	b.acked += int64(s.Bytes)
-	b.roundBytes += int64(s.Bytes)
-	elapsed := now.sub(b.roundAt)
-	if elapsed < max(s.Smoothed, backstopRound) {
-		return
-	}
-	b.rounds[b.round%len(b.rounds)] = b.roundBytes * s.Smoothed.Microseconds() / max(elapsed.Microseconds(), 1)
-	b.round++
-	b.roundBytes, b.roundAt = 0, now
-	if total := b.lost + b.acked; total > backstopWindow {
-		b.share = b.lost * 1000 / total
-		b.lost, b.acked = 0, 0
-	}
-	b.limit = 0
-	if b.share > backstopShare {
-		most := int64(0)
-		for _, r := range b.rounds {
-			most = max(most, r)
-		}
-		b.limit = most*5/4 + backstopHeadroom
 	}
 }

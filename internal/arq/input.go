@@ -219,6 +219,7 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 	hadAcked := c.loss.anyAcked
 	highest := wire.PacketNumber(a.Ranges[0].Hi)
 	newBytes, newest, newestAt := 0, wire.PacketNumber(0), Time(0)
+	lateBytes, lateDue := 0, now
 	for i := len(a.Ranges) - 1; i >= 0; i-- {
 		lo := max(a.Ranges[i].Lo, uint64(c.sent.base))
 		hi := a.Ranges[i].Hi
@@ -235,6 +236,10 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 			for pn := wire.PacketNumber(lo); pn <= wire.PacketNumber(end); pn++ {
 				p := c.sent.at(pn)
 				newBytes += int(p.size)
+				if p.lost {
+					lateBytes += int(p.size)
+					lateDue = min(lateDue, p.overtaken)
+				}
 				newest, newestAt = pn, p.sent
 				c.packetAcked(now, pn, p)
 			}
@@ -269,8 +274,9 @@ func (c *Conn) handleAck(now Time, a *wire.Ack) {
 		c.ptoCount, c.probes = 0, 0
 		c.ackedBytes += uint64(newBytes)
 		c.cc.OnAck(now, AckSample{
-			Bytes: newBytes, RTT: rtt, MinRTT: c.rtt.min, Smoothed: c.rtt.smoothed,
-			InFlight: c.inFlight, Acked: c.ackedBytes,
+			Bytes: newBytes, Late: lateBytes, LateDue: lateDue, RTT: rtt, MinRTT: c.rtt.min, Smoothed: c.rtt.smoothed,
+			InFlight: c.inFlight, Acked: c.ackedBytes, Reordering: c.loss.extents.value,
+			Backlogged: c.send.unsent < c.send.next || len(c.send.missingIDs) > 0,
 		})
 		c.trace(TraceEvent{Kind: TraceCongestion, Time: now, Window: c.cc.Window(), InFlight: c.inFlight})
 	}
@@ -343,7 +349,7 @@ func (c *Conn) writableAgain() {
 // detectLosses declares packets lost whose tolerance is over.
 func (c *Conn) detectLosses(now Time) {
 	tolerance := c.loss.tolerance(&c.rtt)
-	lost := 0
+	lost, due := 0, now
 	l := &c.loss
 	l.scan = max(l.scan, c.sent.base)
 	for l.anyAcked && l.scan < l.largestAcked {
@@ -353,12 +359,13 @@ func (c *Conn) detectLosses(now Time) {
 				break
 			}
 			lost += int(p.size)
+			due = min(due, p.overtaken)
 			c.packetLost(now, l.scan, p)
 		}
 		l.scan++
 	}
 	if lost > 0 {
-		c.cc.OnLoss(now, lost)
+		c.cc.OnLoss(now, due, lost)
 	}
 }
 

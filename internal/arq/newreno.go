@@ -24,6 +24,9 @@ func (c *NewReno) Window() int { return int(c.window) }
 // Paced implements Controller.
 func (c *NewReno) Paced() bool { return true }
 
+// Smooth implements Controller.
+func (c *NewReno) Smooth() bool { return false }
+
 // OnSent implements Controller.
 func (c *NewReno) OnSent(_ Time, _, inFlight int) {
 	c.inFlight = int64(inFlight)
@@ -53,7 +56,7 @@ func (c *NewReno) OnAck(_ Time, s AckSample) {
 }
 
 // OnLoss implements Controller.
-func (c *NewReno) OnLoss(_ Time, _ int) {
+func (c *NewReno) OnLoss(_, _ Time, _ int) {
 	if c.acked < c.recovery {
 		return
 	}
@@ -72,6 +75,9 @@ func (FixedRate) Window() int { return maximumWindow }
 // Paced implements Controller.
 func (FixedRate) Paced() bool { return false }
 
+// Smooth implements Controller.
+func (FixedRate) Smooth() bool { return false }
+
 // OnSent implements Controller.
 func (FixedRate) OnSent(Time, int, int) {}
 
@@ -79,4 +85,4 @@ func (FixedRate) OnSent(Time, int, int) {}
 func (FixedRate) OnAck(Time, AckSample) {}
 
 // OnLoss implements Controller.
-func (FixedRate) OnLoss(Time, int) {}
+func (FixedRate) OnLoss(Time, Time, int) {}

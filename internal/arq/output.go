@@ -272,8 +272,8 @@ func (c *Conn) maySend(now Time, size int) bool {
 	}
 	at := now
 	if c.cc.Paced() && c.rtt.known() {
-		rate, burst := pacing(window, c.rtt.smoothed, c.isBulk(now))
-		c.pacer.refill(now, rate, burst)
+		rate, burst := pacing(window, c.rtt.smoothed, c.isBulk(now), c.cc.Smooth())
+		c.pacer.refill(now, rate, max(burst, int64(c.cfg.MTU)))
 		at = max(at, c.pacer.until(now, size, rate))
 	}
 	if c.cfg.MaxRate > 0 {

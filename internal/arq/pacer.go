@@ -14,7 +14,9 @@ const (
 	pacerBurst       = 32 * packetSize
 	pacerBulkGain    = 2
 	pacerBulkBurst   = 16 * packetSize
-	pacerBulkTime    = 250 * time.Microsecond // of sending that a late wake-up may make up for
+	pacerSmoothGain  = 5 // quarters
+	pacerSmoothBurst = 2 * packetSize
+	pacerLateness    = 250 * time.Microsecond // of sending that a late wake-up may make up for
 	pacerRateBurst   = 10 * packetSize        // burst under an explicit rate limit
 	pacerGranularity = 10 * time.Microsecond
 	pacerMaxRate     = 8 << 30 // so that no product overflows
@@ -24,15 +26,19 @@ const (
 // A closed loop sends its window in bursts, and holding those back would cost
 // it a round trip: it gets a high rate and half a window of credit. A bulk flow
 // gains nothing from bursts; spread, it sees the queue of the path and not its
-// own.
-func pacing(window int, smoothed time.Duration, bulk bool) (rate, burst int64) {
+// own. Where bursts are lost, smooth, packets leave as evenly as wake-ups come.
+func pacing(window int, smoothed time.Duration, bulk, smooth bool) (rate, burst int64) {
 	perSecond := int64(window) * 1_000_000 / max(smoothed.Microseconds(), 1)
 	burst = max(pacerBurst, int64(window)/2)
-	if !bulk {
-		return pacerGain * perSecond, burst
+	switch {
+	case smooth:
+		rate = pacerSmoothGain * perSecond / 4
+		return rate, min(burst, max(pacerSmoothBurst, rate*pacerLateness.Microseconds()/1_000_000))
+	case bulk:
+		rate = pacerBulkGain * perSecond
+		return rate, min(burst, max(pacerBulkBurst, rate*pacerLateness.Microseconds()/1_000_000))
 	}
-	rate = pacerBulkGain * perSecond
-	return rate, min(burst, max(pacerBulkBurst, rate*pacerBulkTime.Microseconds()/1_000_000))
+	return pacerGain * perSecond, burst
 }
 
 // refill credits the time since the last call at rate bytes per second.

@@ -109,11 +109,12 @@ func TestLongDatagramsLeaveUnderEveryLimit(t *testing.T) {
 // fixedWindow is a window that nothing moves.
 type fixedWindow int
 
-func (w fixedWindow) Window() int               { return int(w) }
-func (w fixedWindow) Paced() bool               { return false }
-func (w fixedWindow) OnSent(Time, int, int)     {}
-func (w fixedWindow) OnAck(Time, AckSample)     {}
-func (w fixedWindow) OnLoss(now Time, lost int) {}
+func (w fixedWindow) Window() int             { return int(w) }
+func (w fixedWindow) Smooth() bool            { return false }
+func (w fixedWindow) Paced() bool             { return false }
+func (w fixedWindow) OnSent(Time, int, int)   {}
+func (w fixedWindow) OnAck(Time, AckSample)   {}
+func (w fixedWindow) OnLoss(_, _ Time, _ int) {}
 
 func TestMaxRateIsKept(t *testing.T) {
 	for _, congestion := range []Controller{nil, FixedRate{}} {

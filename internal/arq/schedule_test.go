@@ -16,7 +16,7 @@ import (
 
 var (
 	scheduleSeed  = flag.Uint64("arq.seed", 0, "run this one random schedule")
-	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run; a quarter of them under the race detector")
+	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run; a sixth of them under the race detector")
 )
 
 // TestRandomSchedules draws paths, configurations and applications from seeds:
@@ -30,7 +30,7 @@ func TestRandomSchedules(t *testing.T) {
 	}
 	count := *scheduleCount
 	if raceEnabled {
-		count /= 4
+		count /= 6
 	}
 	for seed := range count {
 		runSchedule(t, seed+1)
@@ -205,7 +205,7 @@ func (r *schedule) config(id uint32) Config {
 	case 0:
 		c.Congestion = NewNewReno()
 	case 1:
-		c.Congestion = &Copa{Competitive: true, window: initialWindow, startup: true, velocity: 1, inverse: copaInverse}
+		c.Congestion = competitive()
 	case 2:
 		c.Congestion, c.MaxRate = FixedRate{}, 50_000+rng.IntN(5_000_000)
 	case 3:

@@ -48,12 +48,12 @@ func TestEchoShape(t *testing.T) {
 		{"burst", burst, 1024, 16, 4, 2000, 1850, 75 * ms, 12},
 		{"sustained", sustained, 1024, 16, 4, 2000, 1550, 92 * ms, 15},
 		{"sustained 4096 B", sustained, 4096, 16, 2, 1500, 1070, 115 * ms, 15},
-		{"random window 64", random, 1024, 64, 1, 2000, 4250, 120 * ms, 15.5},
+		{"random window 64", random, 1024, 64, 3, 2000, 4250, 120 * ms, 15.5},
 		{"random 64 B window 1", random, 64, 1, 4, 10000, 157, 62 * ms, 79},
 		{"random 64 B window 64", random, 64, 64, 2, 3000, 8000, 85 * ms, 17},
 		{"random 1024 B window 1", random, 1024, 1, 4, 10000, 157, 62 * ms, 26},
 		{"random 4096 B window 1", random, 4096, 1, 4, 4000, 109, 90 * ms, 15},
-		{"random 4096 B window 64", random, 4096, 64, 1, 1000, 3300, 136 * ms, 17},
+		{"random 4096 B window 64", random, 4096, 64, 3, 1500, 3300, 165 * ms, 17},
 		{"random 16384 B window 1", random, 16384, 1, 4, 2000, 66, 122 * ms, 15},
 		{"random 16384 B window 64", random, 16384, 64, 1, 1500, 2600, 150 * ms, 18},
 		{"loss 0", lossy(0), 1024, 16, 2, 2000, 2200, 52 * ms, 8.5},
@@ -68,6 +68,7 @@ func TestEchoShape(t *testing.T) {
 		{"jitter 0.5 ms 4096 B window 64", jittery(500 * us), 4096, 64, 1, 500, 11500, 23 * ms, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			heavy(t, tt.payload*tt.window > 64<<10)
 			t.Parallel()
 			r := runEcho(t, echoLoad{
 				net: tt.net, payload: tt.payload, window: tt.window,

@@ -1,7 +1,6 @@
 package arq
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -11,35 +10,76 @@ import (
 	"github.com/openarkstudio/arknet-go/netem"
 )
 
+// heavy marks a simulation that runs without the race detector only. It has one
+// goroutine: the detector would find nothing and take fifteen times as long.
+func heavy(t *testing.T, is bool) {
+	t.Helper()
+	if is && raceEnabled {
+		t.Skip("heavy, and of one goroutine")
+	}
+}
+
 // sim runs Conns against each other in virtual time over netem links.
 type sim struct {
 	t      testing.TB
 	now    Time
 	seq    int
 	events eventHeap
+	spare  []*simEvent
 	nodes  []*node
 }
 
+// simEvent is something to come: a call, a datagram that arrives, or the
+// timeout of a node.
 type simEvent struct {
-	at  Time
-	seq int
-	run func()
+	at   Time
+	seq  int
+	run  func()
+	node *node
+	data []byte // nil for a timeout; reused with the event
 }
 
-type eventHeap []simEvent
+type eventHeap []*simEvent
 
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
+func (h eventHeap) before(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
 }
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(simEvent)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	old[len(old)-1] = simEvent{}
-	*h = old[:len(old)-1]
-	return x
+
+func (h *eventHeap) push(e *simEvent) {
+	*h = append(*h, e)
+	q := *h
+	for i := len(q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !q.before(i, up) {
+			return
+		}
+		q[i], q[up] = q[up], q[i]
+		i = up
+	}
+}
+
+func (h *eventHeap) pop() *simEvent {
+	q := *h
+	first := q[0]
+	last := len(q) - 1
+	q[0] = q[last]
+	q[last] = nil
+	q = q[:last]
+	*h = q
+	for i := 0; ; {
+		least := i
+		if l := 2*i + 1; l < last && q.before(l, least) {
+			least = l
+		}
+		if r := 2*i + 2; r < last && q.before(r, least) {
+			least = r
+		}
+		if least == i {
+			return first
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
 }
 
 // node is one side of a session with its application.
@@ -63,15 +103,31 @@ type node struct {
 	sentCount int64
 	turning   bool
 	onTurn    func() // after each turn, with the deadline known
-	timedOut  Time   // of the last timeout
-	again     int    // timeouts at that very time
+	onFate    func(size int, f *netem.Fate)
+	timedOut  Time // of the last timeout
+	again     int  // timeouts at that very time
 }
 
 func newSim(t testing.TB) *sim { return &sim{t: t, now: 1} }
 
-func (s *sim) at(t Time, run func()) {
+// event makes one to come at a time.
+func (s *sim) event(t Time) *simEvent {
+	var e *simEvent
+	if n := len(s.spare); n > 0 {
+		e = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		e = new(simEvent)
+	}
 	s.seq++
-	heap.Push(&s.events, simEvent{max(t, s.now), s.seq, run})
+	e.at, e.seq = max(t, s.now), s.seq
+	return e
+}
+
+func (s *sim) at(t Time, run func()) {
+	e := s.event(t)
+	e.run = run
+	s.events.push(e)
 }
 
 func (s *sim) after(d time.Duration, run func()) { s.at(s.now.add(d), run) }
@@ -79,9 +135,18 @@ func (s *sim) after(d time.Duration, run func()) { s.at(s.now.add(d), run) }
 // run advances virtual time to until.
 func (s *sim) run(until Time) {
 	for len(s.events) > 0 && s.events[0].at <= until {
-		e := heap.Pop(&s.events).(simEvent)
+		e := s.events.pop()
 		s.now = e.at
-		e.run()
+		switch {
+		case e.run != nil:
+			e.run()
+		case len(e.data) > 0:
+			e.node.receive(e.data)
+		default:
+			e.node.timeout(e.at)
+		}
+		e.run, e.node, e.data = nil, nil, e.data[:0]
+		s.spare = append(s.spare, e)
 	}
 	s.now = until
 }
@@ -190,12 +255,14 @@ func (n *node) turn() {
 	}
 	if at != n.wake {
 		n.wake = at
-		n.s.at(at, func() { n.timeout(at) })
+		e := n.s.event(at)
+		e.node = n
+		n.s.events.push(e)
 	}
 }
 
 func (n *node) timeout(at Time) {
-	if n.wake != at {
+	if n.wake > at {
 		return // re-armed meanwhile
 	}
 	n.wake = 0
@@ -241,10 +308,14 @@ func (n *node) transmit(d []byte) {
 		return
 	}
 	fate := n.out.Transmit(time.Duration(n.s.now), len(d))
+	if n.onFate != nil {
+		n.onFate(len(d), &fate)
+	}
 	for _, c := range fate.Delivered() {
-		b := slices.Clone(d)
-		c.Damage(b)
-		n.s.at(Time(c.At), func() { n.peer.receive(b) })
+		e := n.s.event(Time(c.At))
+		e.node, e.data = n.peer, append(e.data, d...)
+		c.Damage(e.data)
+		n.s.events.push(e)
 	}
 }
 
