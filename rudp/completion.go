@@ -11,13 +11,16 @@ type completion struct {
 	err      error
 }
 
-// completionQueue holds completions in the order of their sends. Entries are
-// taken from the front of a ring.
+// completionQueue holds completions in the order of their sends, in a ring. It
+// is guarded by the session's lock.
 type completionQueue struct {
 	ring  []completion
 	first int
 	count int
-	ready []completion // scratch of take
+
+	due     []completion // to be run, in order
+	spare   []completion // memory of a list that was run
+	running bool         // a goroutine runs what is due
 }
 
 func (q *completionQueue) addSequence(sequence uint64, done func(error)) {
@@ -40,26 +43,21 @@ func (q *completionQueue) push(e completion) {
 	q.count++
 }
 
-// take removes the completions that are due: acknowledged, or all of them once
-// the session has failed. The result is the caller's.
-func (q *completionQueue) take(core *arq.Conn) []completion {
+// collect moves to due what is acknowledged, or everything once the session has
+// failed. It reports whether the caller has to run what is due.
+func (q *completionQueue) collect(core *arq.Conn) bool {
 	failed := core.Err()
 	acked, mark := core.MessagesAcked(), core.Acknowledged()
-	var out []completion
 	for q.count > 0 {
 		e := &q.ring[q.first]
-		switch {
-		case e.sequence != 0 && e.sequence <= acked, e.sequence == 0 && e.mark <= mark && failed == nil:
-		case failed != nil:
+		done := e.sequence != 0 && e.sequence <= acked || e.sequence == 0 && e.mark <= mark && failed == nil
+		if !done && failed == nil {
+			break
+		}
+		if !done {
 			e.err = publicError(failed)
-		default:
-			return out
 		}
-		if out == nil {
-			out = q.ready[:0]
-			q.ready = nil
-		}
-		out = append(out, *e)
+		q.due = append(q.due, *e)
 		*e = completion{}
 		q.first = (q.first + 1) % len(q.ring)
 		q.count--
@@ -67,23 +65,29 @@ func (q *completionQueue) take(core *arq.Conn) []completion {
 	if q.count == 0 && len(q.ring) > 4096 {
 		q.ring, q.first = nil, 0
 	}
-	return out
+	return len(q.due) > 0 && !q.running
 }
 
-// complete runs completions in order, one goroutine at a time.
-func (c *Conn) complete(list []completion) {
-	if len(list) == 0 {
+// runCompletions runs what is due, in order. One goroutine at a time does so;
+// what becomes due meanwhile, also by calls that completions make, is left to it.
+func (c *Conn) runCompletions() {
+	q := &c.completions
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q.running {
 		return
 	}
-	c.doneMu.Lock()
-	for i := range list {
-		list[i].done(list[i].err)
-		list[i] = completion{}
+	q.running = true
+	for len(q.due) > 0 {
+		list := q.due
+		q.due, q.spare = q.spare[:0], nil
+		c.mu.Unlock()
+		for i := range list {
+			list[i].done(list[i].err)
+			list[i] = completion{}
+		}
+		c.mu.Lock()
+		q.spare = list[:0]
 	}
-	c.doneMu.Unlock()
-	c.mu.Lock()
-	if c.completions.ready == nil {
-		c.completions.ready = list[:0]
-	}
-	c.mu.Unlock()
+	q.running = false
 }

@@ -135,22 +135,22 @@ func setDefault[T comparable](field *T, value T) {
 // contradicts another one. Dial and Listen call it.
 func (c *Config) Validate() error {
 	d := c.withDefaults()
-	const maxRate = 100_000_000_000
+	const maxRate int64 = 100_000_000_000
 	for _, f := range []struct {
 		name            string
-		value, min, max int
+		value, min, max int64
 		zero, negative  bool // allowed as well
 	}{
-		{"MTU", d.MTU, arq.MinMTU, arq.MaxMTU, false, false},
-		{"SendWindow", d.SendWindow, 16 << 10, 1 << 30, false, false},
-		{"SendWindowSegments", d.SendWindowSegments, 16, 1 << 16, false, false},
-		{"RecvWindow", d.RecvWindow, 16 << 10, 1 << 30, false, false},
-		{"RecvWindowSegments", d.RecvWindowSegments, 16, 1 << 16, false, false},
-		{"MaxRate", d.MaxRate, 1000, maxRate, true, false},
-		{"MinRate", d.MinRate, 1, maxRate, true, false},
-		{"Backlog", d.Backlog, 1, 1 << 16, false, false},
-		{"ReadBuffer", d.ReadBuffer, 4 << 10, 1 << 30, false, true},
-		{"WriteBuffer", d.WriteBuffer, 4 << 10, 1 << 30, false, true},
+		{"MTU", int64(d.MTU), arq.MinMTU, arq.MaxMTU, false, false},
+		{"SendWindow", int64(d.SendWindow), 16 << 10, 1 << 30, false, false},
+		{"SendWindowSegments", int64(d.SendWindowSegments), 16, 1 << 16, false, false},
+		{"RecvWindow", int64(d.RecvWindow), 16 << 10, 1 << 30, false, false},
+		{"RecvWindowSegments", int64(d.RecvWindowSegments), 16, 1 << 16, false, false},
+		{"MaxRate", int64(d.MaxRate), 1000, maxRate, true, false},
+		{"MinRate", int64(d.MinRate), 1, maxRate, true, false},
+		{"Backlog", int64(d.Backlog), 1, 1 << 16, false, false},
+		{"ReadBuffer", int64(d.ReadBuffer), 4 << 10, 1 << 30, false, true},
+		{"WriteBuffer", int64(d.WriteBuffer), 4 << 10, 1 << 30, false, true},
 	} {
 		if f.zero && f.value == 0 || f.negative && f.value < 0 {
 			continue

@@ -47,7 +47,6 @@ type Conn struct {
 	failed   chan struct{} // closed when the session has ended for the application
 	gone     chan struct{} // closed when nothing of it is left
 
-	doneMu        sync.Mutex // one goroutine at a time runs completions
 	readDeadline  deadline
 	writeDeadline deadline
 }
@@ -81,9 +80,9 @@ func (c *Conn) turn(now arq.Time) {
 	c.dirty, c.unflushed = false, 0
 	c.flush(now)
 	events := c.core.TakeEvents()
-	var finished []completion
+	run := false
 	if events&(arq.EventAcked|arq.EventFailed) != 0 {
-		finished = c.completions.take(c.core)
+		run = c.completions.collect(c.core)
 	}
 	if at, ok := c.core.NextTimeout(); ok {
 		c.ep.schedule.set(c, at)
@@ -107,7 +106,9 @@ func (c *Conn) turn(now arq.Time) {
 		c.ep.log.Debug("rudp: session ended", "remote", c.remote, "error", err)
 		close(c.failed)
 	}
-	c.complete(finished)
+	if run {
+		c.runCompletions()
+	}
 	if events&arq.EventDone != 0 {
 		c.ep.sessionDone(c)
 		close(c.gone)

@@ -58,8 +58,8 @@ type peerKey struct {
 }
 
 type endpointCounters struct {
-	unknownSession, badHandshake, overBacklog, versions, resets, malformed, accepted atomic.Uint64
-	resetAt                                                                          atomic.Int64
+	unknownSession, badHandshake, overBacklog, versions, resets, malformed atomic.Uint64
+	resetAt                                                                atomic.Int64
 }
 
 // Sizes of the read path.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -305,4 +306,41 @@ func TestSocketsAndGoroutinesAreFreed(t *testing.T) {
 		t.Fatalf("the port is not free: %v", err)
 	}
 	again.Close()
+}
+
+func TestCompletionsMayCallTheSession(t *testing.T) {
+	inWorld(t, delayed(), nil, func(w *world) {
+		t := w.t
+		client, server := w.pair(nil)
+		var order []int
+		var ended int
+		for i := range 100 {
+			err := client.SendFunc(make([]byte, 1000), func(err error) {
+				order = append(order, i)
+				switch i {
+				case 10:
+					// Large enough to be sent by the call itself.
+					if err := client.SendFunc(make([]byte, 100_000), func(error) { ended++ }); err != nil {
+						t.Errorf("send from a completion: %v", err)
+					}
+				case 50:
+					client.CloseWithError(5, "enough")
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for {
+			if _, err := server.ReadMessage(t.Context()); err != nil {
+				break
+			}
+		}
+		time.Sleep(time.Second)
+		if len(order) != 100 || !slices.IsSorted(order) || ended != 1 {
+			t.Errorf("completions came %d and %d times, in the order %v", len(order), ended, order)
+		}
+		client.Close()
+		server.Close()
+	})
 }
