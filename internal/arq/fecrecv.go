@@ -109,9 +109,8 @@ func (c *Conn) fillRestored(limit int) {
 	}
 	c.ackOut.Equations = uint8(min(d.dec.Rows(), 255))
 	d.restored.dropBelow(uint64(c.recv.next))
-	for _, r := range d.restored.r[:min(len(d.restored.r), limit)] {
-		c.ackOut.Symbols = append(c.ackOut.Symbols, r)
-	}
+	lowest := d.restored.r[:min(len(d.restored.r), limit)]
+	c.ackOut.Symbols = append(c.ackOut.Symbols, lowest...)
 }
 
 // codingStep is the unit of reservations from the shared memory.

@@ -117,24 +117,33 @@ func (q *recvQueue) keepEarly(id wire.SymbolID, b []byte) {
 func (q *recvQueue) order(b []byte) error {
 	q.next++
 	q.ordered += uint64(len(b))
-	for rest := b; len(rest) > 0; {
-		var r wire.MessageRecord
-		var err error
-		if r, rest, err = wire.NextMessageRecord(rest); err != nil {
-			return err
-		}
-		if err = q.orderRecord(r); err != nil {
-			return err
-		}
-	}
+	checked, err := q.orderRecords(b)
 	if q.discard {
 		q.discarded++
 		q.messages, q.streamBytes = 0, 0
-		return nil
+		return err
 	}
-	q.ready.append(b)
-	q.trim()
-	return nil
+	// What precedes a contradiction was counted, and can be read.
+	if checked > 0 || err == nil {
+		q.ready.append(b[:checked])
+		q.trim()
+	}
+	return err
+}
+
+// orderRecords counts the records of a symbol up to its end, or up to the first
+// that contradicts the others, and returns the length of what it counted.
+func (q *recvQueue) orderRecords(b []byte) (checked int, err error) {
+	for rest := b; len(rest) > 0; checked = len(b) - len(rest) {
+		var r wire.MessageRecord
+		if r, rest, err = wire.NextMessageRecord(rest); err != nil {
+			return checked, err
+		}
+		if err = q.orderRecord(r); err != nil {
+			return checked, err
+		}
+	}
+	return len(b), nil
 }
 
 func (q *recvQueue) orderRecord(r wire.MessageRecord) error {

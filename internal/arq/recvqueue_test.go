@@ -314,3 +314,20 @@ func TestQueuesRoundTrip(t *testing.T) {
 		out.release()
 	}
 }
+
+// What precedes a contradiction in a symbol was counted, so it has to be there.
+func TestRecvQueueKeepsWhatPrecedesAContradiction(t *testing.T) {
+	q := recvQueue{limit: 16, maxMessage: 100}
+	symbol := wire.AppendMessageRecord(nil, wire.RecordWhole, 0, []byte("good"))
+	symbol = append(symbol, 0x80, 5, 0xff)
+	if err := q.accept(0, symbol); err == nil {
+		t.Fatal("a malformed record was accepted")
+	}
+	m, ok := q.appendMessage(nil)
+	if !ok || string(m) != "good" {
+		t.Errorf("read %q, %v", m, ok)
+	}
+	if _, ok := q.appendMessage(nil); ok || q.ready.len != 0 {
+		t.Errorf("%d bytes left", q.ready.len)
+	}
+}

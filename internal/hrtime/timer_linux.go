@@ -46,9 +46,13 @@ func newPreciseTimer() (timer, error) {
 	return f, nil
 }
 
+// longestWait keeps seconds within 32 bits.
+const longestWait = 365 * 24 * time.Hour
+
 func (f *fdTimer) arm(d time.Duration) {
 	// Setting the time also discards an expiration that nobody has read.
-	f.spec.Value = unix.NsecToTimespec(max(int64(d), 1)) // 0 would disarm
+	// 0 would disarm; what a 32-bit kernel cannot hold is looked at in a year.
+	f.spec.Value = unix.NsecToTimespec(int64(min(max(d, 1), longestWait)))
 	// It can fail for a bad descriptor or a bad time only.
 	if err := unix.TimerfdSettime(f.fd, 0, &f.spec, nil); err != nil {
 		panic(fmt.Sprintf("BUG: hrtime: timerfd_settime of %v: %v", d, err))
