@@ -4,11 +4,12 @@ import "math/bits"
 
 // The adaptive rate: repairs per source symbol
 //
-//	rho = g * q/(1-q) * (1 + 3.3 * N^-1/4), at most 1
+//	rho = g * q/(1-q) * (1 + 3.3 * N^-1/4)
 //
 // with q the miss rate and N the symbols in flight. It is fitted on simulated
 // runs from 0 to 20 % loss and from 1 to 960 symbols in flight: few symbols
-// need more surplus, since luck evens out less.
+// need more surplus, since luck evens out less. It is at most 1, unless the
+// parity budget allows more.
 const (
 	adaptiveMissMax  = missRateOne * 45 / 100
 	adaptiveSpread   = 845 // 3.3 in 1/256
@@ -23,7 +24,8 @@ func (c *Conn) repairRatio() int64 {
 	case FECFixed:
 		return int64(c.cfg.FEC.Parity) * missRateOne / int64(c.cfg.FEC.Data)
 	case FECAdaptive:
-		return adaptiveRatio(c.loss.missRate.rate, r.unknown, int64(c.cfg.FEC.Gain))
+		ratio := adaptiveRatio(c.loss.missRate.rate, r.unknown, int64(c.cfg.FEC.Gain))
+		return min(ratio, missRateOne*int64(max(c.cfg.FEC.Budget, 100))/100)
 	}
 	return 0
 }
@@ -36,7 +38,7 @@ func adaptiveRatio(missRate, unknown, gain int64) int64 {
 	// unknown * 2^24 is N * 2^32, whose fourth root is N^1/4 * 256.
 	root := int64(isqrt(isqrt(uint64(max(unknown, 256)) << 24)))
 	spread := 256 + adaptiveSpread*256/root
-	return min(odds*spread/256*gain/gainOne, missRateOne)
+	return odds * spread / 256 * gain / gainOne
 }
 
 // isqrt is the integer square root (Newton's method).
