@@ -1,5 +1,5 @@
-// Package arknet is the contract that every arknet endpoint shares: sessions,
-// messages, handlers, limits and errors, whatever transport carries them.
+// Package arknet is the contract that every arknet endpoint shares, whatever
+// transport carries its sessions: their limits and errors.
 //
 // The endpoints live in packages of their own. Package rudp is reliable UDP:
 // ordered messages or a byte stream over datagrams, for networks that lose,

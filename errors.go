@@ -56,7 +56,9 @@ func (e *sentinel) Timeout() bool { return e.timeout }
 func (e *sentinel) Temporary() bool { return false }
 
 // CloseError is the end of a session with a reason that one side gave. It
-// matches net.ErrClosed.
+// matches net.ErrClosed. Codes of the transport: 1 breach of the protocol, 2
+// idle for too long, 3 refused, 4 internal error, 5 closed with data
+// unacknowledged.
 type CloseError struct {
 	// Code is the application's number, or the transport's when Transport is set.
 	Code uint64
@@ -102,6 +104,9 @@ type UnacknowledgedError struct {
 
 // Error implements error.
 func (e *UnacknowledgedError) Error() string {
+	if e.Messages == 0 {
+		return fmt.Sprintf("arknet: closed with %d bytes unacknowledged: %v", e.Bytes, e.Cause)
+	}
 	return fmt.Sprintf("arknet: closed with %d messages (%d bytes) unacknowledged: %v", e.Messages, e.Bytes, e.Cause)
 }
 

@@ -23,7 +23,8 @@ type Limits struct {
 	// what was received and not yet read. Default 256 MiB, range 1 MiB to 1 TiB.
 	ReceiveMemory int64
 	// Linger is how long Close waits for what was accepted to be
-	// acknowledged. Default 5 s, range 1 ms to 1 h; negative means not at all.
+	// acknowledged. Default 5 s, range 1 ms to 1 h; negative means not at all:
+	// what is on its way is given up, and the peer is told.
 	Linger time.Duration
 	// DeadPeerTimeout ends a session with ErrPeerGone when nothing was heard
 	// from the peer for so long. Default 30 s, range 100 ms to 24 h; negative

@@ -208,6 +208,11 @@ func (c *Conn) CloseWrite() error {
 // for that, at most Limits.Linger, and returns an *arknet.UnacknowledgedError
 // when the peer is not known to hold all of it. Blocked calls of this side
 // return net.ErrClosed at once; the peer reads what was delivered, then io.EOF.
+// When delivery was cut short the peer gets an *arknet.CloseError of the
+// transport in place of io.EOF. A second Close returns net.ErrClosed.
+//
+// For bulk data over a slow path call CloseWrite and Flush first, which wait as
+// long as their context allows.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closing {
@@ -249,8 +254,11 @@ func (c *Conn) Close() error {
 }
 
 // CloseWithError ends the session at once: what is not acknowledged is given
-// up, and the peer's calls return an *arknet.CloseError with the code and the
-// reason, of which 255 bytes travel.
+// up, and the peer's calls return an *arknet.CloseError with the code (0 to
+// 2^63-1) and the reason, of which 255 bytes travel. Code 0 is that of Close and
+// reads as io.EOF; if it gives data up, the peer gets a CloseError of the
+// transport instead, so that it never takes a part for the whole. A second
+// close of any kind returns net.ErrClosed.
 func (c *Conn) CloseWithError(code uint64, reason string) error {
 	c.mu.Lock()
 	if c.closing {

@@ -12,8 +12,11 @@ import (
 // Dial opens a session with the listener at address, over a UDP socket of its
 // own. network is "udp", "udp4" or "udp6". It returns when the handshake is
 // complete, when ctx ends, or after Config.HandshakeTimeout with an error that
-// matches arknet.ErrConnectTimeout; ctx does not bound the session. A nil cfg
-// stands for the defaults.
+// matches arknet.ErrConnectTimeout; ctx does not bound the session. Nobody
+// listening at address looks the same as a lost datagram: the attempt goes on
+// until one of the times is over. A listener that refuses gives an
+// *arknet.CloseError, one of another protocol version arknet.ErrVersion. A nil
+// cfg stands for the defaults.
 func Dial(ctx context.Context, network, address string, cfg *Config) (*Conn, error) {
 	if err := checkNetwork("dial", network); err != nil {
 		return nil, err

@@ -331,3 +331,27 @@ func TestPeerReadsWhatArrivedThenEOF(t *testing.T) {
 		server.Close()
 	})
 }
+
+func TestGivenUpDataNeverReadsAsTheEnd(t *testing.T) {
+	for name, give := range map[string]func(*rudp.Conn) error{
+		"no linger":           (*rudp.Conn).Close,
+		"CloseWithError of 0": func(c *rudp.Conn) error { return c.CloseWithError(0, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, delayed(), nil, func(w *world) {
+				t := w.t
+				client, server := w.pair(&rudp.Config{Limits: arknet.Limits{Linger: -1}})
+				if _, err := client.Write(make([]byte, 200_000)); err != nil {
+					t.Fatal(err)
+				}
+				give(client)
+				got, err := readAll(server)
+				var closed *arknet.CloseError
+				if !errors.As(err, &closed) || !closed.Transport || closed.Code != 5 || len(got) == 200_000 {
+					t.Errorf("read %d bytes, then %v, want a CloseError of the transport with code 5", len(got), err)
+				}
+				server.Close()
+			})
+		})
+	}
+}

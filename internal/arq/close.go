@@ -48,8 +48,16 @@ func (c *Conn) abort(now Time, err *CloseError) {
 		return
 	}
 	c.closing.refusal = c.state == StateHandshake
+	if !err.Transport && err.Code == CodeNone && !c.Flushed() {
+		// Code 0 would read as the end of all that was sent.
+		c.sendClose(now, true, CodeUnflushed, unflushedReason)
+		return
+	}
 	c.sendClose(now, err.Transport, err.Code, err.Reason)
 }
+
+// unflushedReason tells the peer that data is missing.
+const unflushedReason = "closed with data unacknowledged"
 
 // end ends the session without a word to the peer, who is gone, silent or
 // does not know us.
@@ -104,7 +112,7 @@ func (c *Conn) closeTimeout(now Time) {
 	case StateFlushing:
 		if now >= c.closing.until {
 			c.fail(ErrLinger)
-			c.sendClose(now, true, CodeUnflushed, "closed with data unacknowledged")
+			c.sendClose(now, true, CodeUnflushed, unflushedReason)
 		}
 	case StateClosing:
 		if now >= c.closing.retryAt {

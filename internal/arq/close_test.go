@@ -324,6 +324,7 @@ func TestCloseReleasesBothSides(t *testing.T) {
 			woken = s.now
 		}
 	}
+	s.runFor(100 * ms) // until the last words are acknowledged
 	server.c.Abort(s.now, 0, "")
 	server.turn()
 	start := s.now
