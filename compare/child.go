@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 // childCommand is the hidden command of a child process: one round of one
-// driver, its orders on stdin, its record on stdout. A process of its own keeps
+// driver, its orders on stdin, its outcome on stdout. A process of its own keeps
 // what one library leaves behind - kcp-go's workers and timers, a grown heap -
 // from the next.
 const childCommand = "round"
@@ -35,14 +36,14 @@ const childSlack = 30 * time.Second
 // runChild runs one round in a fresh process of this binary. A child that
 // cannot be started, hangs or dies gives an error; a round that failed its
 // checks gives a record that says so.
-func runChild(ctx context.Context, o order) (*record.Result, error) {
-	self, err := os.Executable()
+func runChild(ctx context.Context, o order) (outcome, error) {
+	self, err := ownBinary()
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	input, err := json.Marshal(o)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	limit := seconds(o.Load.Warmup+o.Load.Seconds) + childSlack
 	inTime, cancel := context.WithTimeout(ctx, limit)
@@ -59,22 +60,52 @@ func runChild(ctx context.Context, o order) (*record.Result, error) {
 	cmd.Env = append(os.Environ(), "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=true")
 	runErr := cmd.Run()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	if inTime.Err() != nil {
-		return nil, fmt.Errorf("no result after %v%s", limit, keepDump(o.Driver, stderr.Bytes()))
+		return outcome{}, fmt.Errorf("no result after %v%s", limit, keepDump(o.Driver, stderr.Bytes()))
 	}
-	result, err := record.Read(&stdout)
+	got, err := parseReply(stdout.Bytes())
 	if err == nil {
-		return result, nil
+		return got, nil
 	}
 	if reason := lastLine(stderr.String()); reason != "" {
-		return nil, errors.New(reason)
+		return outcome{}, errors.New(reason)
 	}
 	if runErr != nil {
-		return nil, runErr
+		return outcome{}, runErr
 	}
-	return nil, err
+	return outcome{}, err
+}
+
+// ownBinary is the running program, even when its file has been replaced.
+func ownBinary() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// outcome is what came of one round.
+type outcome struct {
+	result *record.Result
+	// pause is the longest time for which the machine did not run the process.
+	pause time.Duration
+}
+
+// reply is an outcome on its way from the child.
+type reply struct {
+	PauseMS float64         `json:"pause_ms"`
+	Record  json.RawMessage `json:"record"`
+}
+
+func parseReply(text []byte) (outcome, error) {
+	var r reply
+	if err := json.Unmarshal(text, &r); err != nil {
+		return outcome{}, err
+	}
+	result, err := record.Read(bytes.NewReader(r.Record))
+	return outcome{result: result, pause: milliseconds(r.PauseMS)}, err
 }
 
 // keepDump saves the goroutines of a hung child and says where.
@@ -124,9 +155,18 @@ func childMain(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if len(chosen) != 1 {
 		return fmt.Errorf("one driver per process; %q names %d", o.Driver, len(chosen))
 	}
+	watch := watchPauses()
 	result, err := runRound(ctx, chosen[0].open(o.Load.tuning()), o)
+	pause := watch.end()
 	if err != nil {
 		return err
 	}
-	return record.Write(stdout, result)
+	var text bytes.Buffer
+	if err := record.Write(&text, result); err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(reply{
+		PauseMS: float64(pause) / float64(time.Millisecond),
+		Record:  text.Bytes(),
+	})
 }

@@ -36,6 +36,8 @@ type row struct {
 	Result *record.Result `json:"result"`
 	// Failures says what went wrong, one entry per failed round.
 	Failures []string `json:"failures"`
+	// PausesMS are the longest pauses of the machine, per round.
+	PausesMS []float64 `json:"pauses_ms"`
 }
 
 func (r *row) ok() bool { return r.Result != nil && len(r.Failures) == 0 && r.Result.OK }
@@ -56,7 +58,7 @@ type span struct {
 }
 
 // runner runs one round of one driver.
-type runner func(context.Context, order) (*record.Result, error)
+type runner func(context.Context, order) (outcome, error)
 
 // run carries out the plan. Within each round the peers follow each other, and
 // each round begins with another one (A B C, B C A, ...), so that a machine
@@ -73,7 +75,7 @@ func (p *plan) run(ctx context.Context, runOne runner, progress io.Writer) (*com
 		entrants := p.entrants(l)
 		rows := make([]row, len(entrants))
 		for i, e := range entrants {
-			rows[i] = row{Driver: e.name, Failures: []string{}}
+			rows[i] = row{Driver: e.name, Failures: []string{}, PausesMS: []float64{}}
 		}
 		for round := range p.rounds {
 			for k := range entrants {
@@ -86,7 +88,7 @@ func (p *plan) run(ctx context.Context, runOne runner, progress io.Writer) (*com
 				rows[i].add(p, round, seed, got, err)
 				step++
 				fmt.Fprintf(progress, "[%d/%d, %v] round %d: %s, profile %s: %s\n", step, total,
-					time.Since(began).Round(time.Second), round+1, entrants[i].name, l.Profile, headline(got, err))
+					time.Since(began).Round(time.Second), round+1, entrants[i].name, l.Profile, headline(got.result, err))
 			}
 		}
 		c := condition{Load: l, Rows: rows}
@@ -103,8 +105,10 @@ func (p *plan) run(ctx context.Context, runOne runner, progress io.Writer) (*com
 }
 
 // add appends a child's round to the row.
-func (r *row) add(p *plan, round int, seed uint64, got *record.Result, err error) {
+func (r *row) add(p *plan, round int, seed uint64, from outcome, err error) {
 	one := record.Round{Round: round + 1, Seed: seed}
+	got := from.result
+	r.PausesMS = append(r.PausesMS, float64(from.pause.Microseconds())/1000)
 	switch {
 	case err != nil:
 		one.Failure = err.Error()

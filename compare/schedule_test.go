@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openarkstudio/arknet-go/bench"
 	"github.com/openarkstudio/arknet-go/bench/record"
@@ -30,7 +31,7 @@ func fakePlan(rounds int) *plan {
 }
 
 // fakeRecord is a good round with the given rate.
-func fakeRecord(o order, rate float64) *record.Result {
+func fakeRecord(o order, rate float64) outcome {
 	r := &record.Result{
 		Schema: record.Schema,
 		Config: record.Config{Driver: o.Driver, RoundCount: 1, Seed: o.Seed},
@@ -43,7 +44,7 @@ func fakeRecord(o order, rate float64) *record.Result {
 		}},
 	}
 	r.Aggregate()
-	return r
+	return outcome{result: r}
 }
 
 var fakeRates = map[string]float64{"ours": 3000, "fast": 2000, "slow": 500}
@@ -52,7 +53,7 @@ func TestRoundsAlternate(t *testing.T) {
 	var order_ []string
 	var seeds []uint64
 	p := fakePlan(3)
-	result, err := p.run(t.Context(), func(_ context.Context, o order) (*record.Result, error) {
+	result, err := p.run(t.Context(), func(_ context.Context, o order) (outcome, error) {
 		order_ = append(order_, o.Driver)
 		seeds = append(seeds, o.Seed)
 		// Rounds differ, so that the ratio of medians is not the median of ratios.
@@ -90,16 +91,16 @@ func TestRoundsAlternate(t *testing.T) {
 
 func TestFailedPeerStaysVisibleWithoutRatio(t *testing.T) {
 	p := fakePlan(2)
-	result, err := p.run(t.Context(), func(_ context.Context, o order) (*record.Result, error) {
+	result, err := p.run(t.Context(), func(_ context.Context, o order) (outcome, error) {
 		switch {
 		case o.Driver == "slow":
-			return nil, errors.New("panic: out of luck")
+			return outcome{}, errors.New("panic: out of luck")
 		case o.Driver == "fast" && o.Seed == 8:
-			r := fakeRecord(o, 1)
+			r := fakeRecord(o, 1).result
 			r.Rounds[0].OK = false
 			r.Rounds[0].Errors.Order = 3
 			r.Aggregate()
-			return r, nil
+			return outcome{result: r, pause: 512 * time.Millisecond}, nil
 		}
 		return fakeRecord(o, fakeRates[o.Driver]), nil
 	}, io.Discard)
@@ -117,6 +118,7 @@ func TestFailedPeerStaysVisibleWithoutRatio(t *testing.T) {
 		"slow failed: round 1: panic: out of luck",
 		"fast failed: round 2: errors: order 3",
 		"failed (1 of 2 rounds)",
+		"the machine stood still during fast round 2 (512 ms)",
 		"- fast, slow: cannot whistle",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -132,9 +134,9 @@ func TestFailedPeerStaysVisibleWithoutRatio(t *testing.T) {
 // record stays complete.
 func TestLateFirstRecord(t *testing.T) {
 	p := fakePlan(3)
-	result, err := p.run(t.Context(), func(_ context.Context, o order) (*record.Result, error) {
+	result, err := p.run(t.Context(), func(_ context.Context, o order) (outcome, error) {
 		if o.Driver == "fast" && o.Seed < 9 {
-			return nil, errors.New("no socket")
+			return outcome{}, errors.New("no socket")
 		}
 		return fakeRecord(o, fakeRates[o.Driver]), nil
 	}, io.Discard)
@@ -152,7 +154,7 @@ func TestLateFirstRecord(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	p := fakePlan(2)
-	result, err := p.run(t.Context(), func(_ context.Context, o order) (*record.Result, error) {
+	result, err := p.run(t.Context(), func(_ context.Context, o order) (outcome, error) {
 		return fakeRecord(o, fakeRates[o.Driver]+float64(o.Seed)), nil
 	}, io.Discard)
 	if err != nil {
@@ -186,10 +188,10 @@ Read with care:
 func TestInterruptEndsThePlan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
-	_, err := fakePlan(3).run(ctx, func(ctx context.Context, o order) (*record.Result, error) {
+	_, err := fakePlan(3).run(ctx, func(ctx context.Context, o order) (outcome, error) {
 		calls++
 		cancel()
-		return nil, ctx.Err()
+		return outcome{}, ctx.Err()
 	}, io.Discard)
 	if !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%v after %d calls, want context.Canceled after 1", err, calls)

@@ -86,7 +86,23 @@ func (c *condition) print(b *bytes.Buffer, rounds int) {
 			fmt.Fprintf(b, "  %s failed: %s\n", c.Rows[i].Driver, f)
 		}
 	}
+	if text := c.pauses(); text != "" {
+		fmt.Fprintf(b, "  the machine stood still during %s: repeat the run before judging those\n", text)
+	}
 	c.printRatios(b)
+}
+
+// pauses names the rounds in which the machine stood still.
+func (c *condition) pauses() string {
+	var list []string
+	for i := range c.Rows {
+		for round, ms := range c.Rows[i].PausesMS {
+			if milliseconds(ms) >= pauseWorth {
+				list = append(list, fmt.Sprintf("%s round %d (%.0f ms)", c.Rows[i].Driver, round+1, ms))
+			}
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // cells are median (min - max) of each column.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -213,10 +214,24 @@ func (s *xnetStream) read(ctx context.Context, p []byte) (int, error) {
 	s.stream.SetReadContext(ctx)
 	n, err := s.stream.Read(p)
 	var goodbye *quic.ConnectionCloseError
-	if errors.As(err, &goodbye) && goodbye.Code == goodbyeCode {
+	switch {
+	case errors.As(err, &goodbye) && goodbye.Code == goodbyeCode:
 		err = io.EOF
+	case err != nil && ctx.Err() == nil && s.closing.Err() == nil:
+		err = s.why(err)
 	}
 	return n, err
+}
+
+// why adds to a stream's error what ended its connection: the stream of a
+// connection that gave up by itself says no more than that it is closed.
+func (s *xnetStream) why(err error) error {
+	ctx, cancel := context.WithTimeout(s.closing, time.Second)
+	defer cancel()
+	if cause := s.conn.Wait(ctx); cause != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
 
 // goodbyeCode ends a connection in good order.
