@@ -44,8 +44,8 @@ func (q *completionQueue) push(e completion) {
 }
 
 // collect moves to due what is acknowledged, or everything once the session has
-// failed. It reports whether the caller has to run what is due.
-func (q *completionQueue) collect(core *arq.Conn) bool {
+// failed.
+func (q *completionQueue) collect(core *arq.Conn) {
 	failed := core.Err()
 	acked, mark := core.MessagesAcked(), core.Acknowledged()
 	for q.count > 0 {
@@ -65,8 +65,10 @@ func (q *completionQueue) collect(core *arq.Conn) bool {
 	if q.count == 0 && len(q.ring) > 4096 {
 		q.ring, q.first = nil, 0
 	}
-	return len(q.due) > 0 && !q.running
 }
+
+// pending reports whether something is due and nobody runs it.
+func (q *completionQueue) pending() bool { return len(q.due) > 0 && !q.running }
 
 // runCompletions runs what is due, in order. One goroutine at a time does so;
 // what becomes due meanwhile, also by calls that completions make, is left to it.

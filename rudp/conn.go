@@ -73,16 +73,28 @@ func (c *Conn) tracer() func(arq.TraceEvent) {
 	return func(e arq.TraceEvent) { c.ep.cfg.Trace(c, c.ep.traceEvent(e)) }
 }
 
-// turn ends every visit to the protocol core: it passes events on, sends what
-// is ready, schedules the next deadline, and unlocks c.mu, which the caller
-// holds.
-func (c *Conn) turn(now arq.Time) {
+// turn ends every visit of the application to the protocol core: it sends what
+// is ready, passes events on, schedules the next deadline, and unlocks c.mu,
+// which the caller holds. Completions are left to the endpoint's goroutines: the
+// application may hold locks that they take.
+func (c *Conn) turn(now arq.Time) { c.endVisit(now, false) }
+
+// loopTurn is turn on a goroutine of the endpoint; it runs completions too.
+func (c *Conn) loopTurn(now arq.Time) { c.endVisit(now, true) }
+
+func (c *Conn) endVisit(now arq.Time, loop bool) {
 	c.dirty, c.unflushed = false, 0
 	c.flush(now)
 	events := c.core.TakeEvents()
-	run := false
 	if events&(arq.EventAcked|arq.EventFailed) != 0 {
-		run = c.completions.collect(c.core)
+		c.completions.collect(c.core)
+	}
+	run := c.completions.pending()
+	if run && !loop {
+		c.ep.markDirty(c)
+	}
+	if events&arq.EventOpened != 0 && c.server {
+		c.ep.noteOffered(c)
 	}
 	if at, ok := c.core.NextTimeout(); ok {
 		c.ep.schedule.set(c, at)
@@ -106,7 +118,7 @@ func (c *Conn) turn(now arq.Time) {
 		c.ep.log.Debug("rudp: session ended", "remote", c.remote, "error", err)
 		close(c.failed)
 	}
-	if run {
+	if run && loop {
 		c.runCompletions()
 	}
 	if events&arq.EventDone != 0 {
@@ -172,7 +184,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 	done := make(chan error, 1)
 	c.mu.Lock()
 	mark := c.core.Accepted()
-	if c.core.Acknowledged() >= mark {
+	if _, open := c.core.Unacknowledged(); open == 0 && c.core.Acknowledged() >= mark {
 		c.mu.Unlock()
 		return nil
 	}

@@ -3,6 +3,7 @@ package rudp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 
@@ -47,8 +48,8 @@ func DialPacketConn(ctx context.Context, pc net.PacketConn, remote net.Addr, cfg
 		return nil, err
 	}
 	udp, ok := remote.(*net.UDPAddr)
-	if !ok {
-		return nil, &net.OpError{Op: "dial", Net: "rudp", Addr: remote, Err: errors.New("remote address is not a *net.UDPAddr")}
+	if !ok || udp == nil || !udp.AddrPort().Addr().IsValid() || udp.Port == 0 {
+		return nil, &net.OpError{Op: "dial", Net: "rudp", Err: fmt.Errorf("remote address %v is not a *net.UDPAddr with IP and port", remote)}
 	}
 	return dial(ctx, pc, false, udp.AddrPort(), cfg)
 }
@@ -75,6 +76,11 @@ func dial(ctx context.Context, pc net.PacketConn, owned bool, remote netip.AddrP
 	case <-c.opened:
 		return c, nil
 	case <-c.failed:
+		select {
+		case <-c.opened:
+			return c, nil // it was short, but it was: what came can be read
+		default:
+		}
 		<-ep.released
 		return nil, c.opError("dial", c.reason())
 	case <-ctx.Done():

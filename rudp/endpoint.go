@@ -159,7 +159,7 @@ func (ep *endpoint) readLoop() {
 			batch.touched[i] = nil
 			c.mu.Lock()
 			c.touched = false
-			c.turn(batch.now)
+			c.loopTurn(batch.now)
 		}
 		batch.touched = batch.touched[:0]
 	}
@@ -349,7 +349,7 @@ func (ep *endpoint) timerLoop() {
 			if at, ok := c.core.NextTimeout(); ok && at <= now {
 				c.core.HandleTimeout(now)
 			}
-			c.turn(now)
+			c.loopTurn(now)
 		}
 		ep.schedule.rearm()
 	}
@@ -371,13 +371,13 @@ func (ep *endpoint) markDirty(c *Conn) {
 }
 
 // flushLoop sends for sessions whose application went on to something else
-// after a write.
+// after a write, and runs completions that became due on its goroutines.
 func (ep *endpoint) flushLoop() {
 	var list []*Conn
-	for {
+	for open := true; open; {
 		select {
 		case <-ep.done:
-			return
+			open = false // completions of the last session may be left
 		case <-ep.kick:
 		}
 		ep.dirtyMu.Lock()
@@ -390,9 +390,16 @@ func (ep *endpoint) flushLoop() {
 				c.mu.Unlock()
 				continue
 			}
-			c.turn(ep.now())
+			c.loopTurn(ep.now())
 		}
 	}
+}
+
+// noteOffered keeps the place of a session in the backlog until Accept takes it.
+func (ep *endpoint) noteOffered(c *Conn) {
+	ep.mu.Lock()
+	c.offered = true
+	ep.mu.Unlock()
 }
 
 // sessionDone forgets a session that has ended, and the endpoint with its last
@@ -467,7 +474,7 @@ func (ep *endpoint) socketClosed() {
 	for _, c := range conns {
 		c.mu.Lock()
 		c.core.Vanish(ep.now())
-		c.turn(ep.now())
+		c.loopTurn(ep.now())
 	}
 	if ep.listener != nil {
 		ep.listener.socketClosed()

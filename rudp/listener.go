@@ -79,9 +79,6 @@ func (l *Listener) offer(c *Conn) {
 	case <-l.closed:
 		go l.refuse(c)
 	default:
-		l.ep.mu.Lock()
-		c.offered = true
-		l.ep.mu.Unlock()
 		l.ready <- c // the backlog bounds the sessions not yet accepted
 	}
 }

@@ -43,7 +43,8 @@ func (c *Conn) SendContext(ctx context.Context, m []byte, done func(error)) erro
 // has no room it returns arknet.ErrQueueFull. Unless it returns an error, done
 // is called exactly once: with nil when the peer's transport has acknowledged
 // the message, else with the reason why the session ended first. done runs on
-// a goroutine of the endpoint; it must not block. It may be nil.
+// a goroutine of the endpoint, in the order of the sends; it may call the session
+// but must not block, so it must not call Close. done may be nil.
 func (c *Conn) SendFunc(m []byte, done func(error)) error {
 	c.mu.Lock()
 	if c.closing {

@@ -344,3 +344,69 @@ func TestCompletionsMayCallTheSession(t *testing.T) {
 		server.Close()
 	})
 }
+
+func TestCompletionsDoNotRunInsideTheCallsOfTheApplication(t *testing.T) {
+	inWorld(t, delayed(), nil, func(w *world) {
+		t := w.t
+		client, server := w.pair(nil)
+		locked := make(chan struct{}, 1) // a lock that the fake clock can see
+		done := make(chan struct{}, 1000)
+		for range 100 {
+			if err := client.SendFunc(make([]byte, 2000), func(error) {
+				locked <- struct{}{}
+				<-locked
+				done <- struct{}{}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		locked <- struct{}{}
+		client.CloseWithError(1, "")
+		<-locked
+		for range 100 {
+			<-done
+		}
+		server.Close()
+	})
+}
+
+func TestFlushTellsThatDataWasGivenUp(t *testing.T) {
+	inWorld(t, delayed(), nil, func(w *world) {
+		t := w.t
+		client, server := w.pair(nil)
+		for range 100 {
+			if err := client.SendFunc(make([]byte, 20_000), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client.CloseWithError(1, "bye")
+		var closed *arknet.CloseError
+		if err := client.Flush(t.Context()); !errors.As(err, &closed) || closed.Code != 1 {
+			t.Errorf("flush: %v, want the CloseError", err)
+		}
+		server.Close()
+	})
+}
+
+func TestDialReturnsASessionThatWasClosedAtOnce(t *testing.T) {
+	inWorld(t, delayed(), nil, func(w *world) {
+		t := w.t
+		go func() {
+			for {
+				c, err := w.listener.AcceptConn(context.Background())
+				if err != nil {
+					return
+				}
+				c.WriteMessage(context.Background(), []byte("greeting"))
+				go c.Close()
+			}
+		}()
+		for range 200 {
+			c := w.dial(nil)
+			if m, err := c.ReadMessage(t.Context()); err != nil || string(m) != "greeting" {
+				t.Fatalf("read %q, %v", m, err)
+			}
+			c.Close()
+		}
+	})
+}
