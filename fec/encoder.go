@@ -150,7 +150,7 @@ func (e *Encoder) PayloadBytes(r Repair) (int, error) {
 	if !r.valid(e.limits.Span) {
 		return 0, fmt.Errorf("%w: span %d, seed %d; want 1 to %d, below %d", ErrWindow, r.Span, r.Seed, e.limits.Span, Seeds)
 	}
-	if before(r.First, first) || before(end, r.End()) {
+	if skip, held := r.First-first, end-first; skip > held || uint64(r.Span) > held-skip {
 		return 0, fmt.Errorf("%w: [%d, %d) asked for, [%d, %d) held", ErrWindow, r.First, r.End(), first, end)
 	}
 	n := 0
