@@ -36,7 +36,9 @@ type row struct {
 	Result *record.Result `json:"result"`
 	// Failures says what went wrong, one entry per failed round.
 	Failures []string `json:"failures"`
-	// PausesMS are the longest pauses of the machine, per round.
+	// Repeats counts rounds that were run again because the machine stood still.
+	Repeats int `json:"repeats"`
+	// PausesMS are the longest pauses of the machine, per round that counts.
 	PausesMS []float64 `json:"pauses_ms"`
 }
 
@@ -81,7 +83,7 @@ func (p *plan) run(ctx context.Context, runOne runner, progress io.Writer) (*com
 			for k := range entrants {
 				i := (k + round) % len(entrants)
 				seed := p.seed + uint64(round)
-				got, err := runOne(ctx, order{Driver: entrants[i].name, Seed: seed, Load: l})
+				got, err := rows[i].try(ctx, runOne, order{Driver: entrants[i].name, Seed: seed, Load: l})
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
@@ -102,6 +104,21 @@ func (p *plan) run(ctx context.Context, runOne runner, progress io.Writer) (*com
 		result.Conditions = append(result.Conditions, c)
 	}
 	return result, nil
+}
+
+// maxRepeats bounds how often a round is run again.
+const maxRepeats = 2
+
+// try runs a round, and again when the machine stood still meanwhile: neither a
+// figure nor a failure of such a round says anything about a transport.
+func (r *row) try(ctx context.Context, runOne runner, o order) (outcome, error) {
+	for repeats := 0; ; repeats++ {
+		got, err := runOne(ctx, o)
+		if err != nil || got.pause < pauseWorth || repeats == maxRepeats || ctx.Err() != nil {
+			return got, err
+		}
+		r.Repeats++
+	}
 }
 
 // add appends a child's round to the row.

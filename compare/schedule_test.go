@@ -118,7 +118,8 @@ func TestFailedPeerStaysVisibleWithoutRatio(t *testing.T) {
 		"slow failed: round 1: panic: out of luck",
 		"fast failed: round 2: errors: order 3",
 		"failed (1 of 2 rounds)",
-		"the machine stood still during fast round 2 (512 ms)",
+		"the machine stood still for 150ms and more: 2 rounds run again",
+		"and again during fast round 2 (512 ms)",
 		"- fast, slow: cannot whistle",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -214,5 +215,29 @@ func TestEntrants(t *testing.T) {
 	p.automatic = false
 	if got := p.entrants(connect); len(got) != 4 {
 		t.Errorf("%d peers, want whoever the user named", len(got))
+	}
+}
+
+// TestPausedRoundIsRunAgain: what happened while the machine stood still does
+// not count.
+func TestPausedRoundIsRunAgain(t *testing.T) {
+	p := fakePlan(1)
+	tries := 0
+	result, err := p.run(t.Context(), func(_ context.Context, o order) (outcome, error) {
+		got := fakeRecord(o, fakeRates[o.Driver])
+		if o.Driver == "slow" {
+			if tries++; tries == 1 {
+				got = fakeRecord(o, 1)
+				got.pause = pauseWorth
+			}
+		}
+		return got, nil
+	}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := result.Conditions[0].Rows[2]
+	if tries != 2 || slow.Repeats != 1 || slow.Result.Median.RoundTripsPerSecond != fakeRates["slow"] {
+		t.Errorf("%d tries, %d repeats, %v rt/s; want 2, 1 and the second try's figure", tries, slow.Repeats, slow.Result.Median.RoundTripsPerSecond)
 	}
 }

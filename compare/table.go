@@ -86,13 +86,24 @@ func (c *condition) print(b *bytes.Buffer, rounds int) {
 			fmt.Fprintf(b, "  %s failed: %s\n", c.Rows[i].Driver, f)
 		}
 	}
+	if n := c.repeats(); n > 0 {
+		fmt.Fprintf(b, "  the machine stood still for %v and more: %d round%s run again\n", pauseWorth, n, plural(n))
+	}
 	if text := c.pauses(); text != "" {
-		fmt.Fprintf(b, "  the machine stood still during %s: repeat the run before judging those\n", text)
+		fmt.Fprintf(b, "  and again during %s: repeat the run before judging those\n", text)
 	}
 	c.printRatios(b)
 }
 
-// pauses names the rounds in which the machine stood still.
+func (c *condition) repeats() int {
+	n := 0
+	for i := range c.Rows {
+		n += c.Rows[i].Repeats
+	}
+	return n
+}
+
+// pauses names the rounds that count although the machine stood still.
 func (c *condition) pauses() string {
 	var list []string
 	for i := range c.Rows {
