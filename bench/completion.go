@@ -5,7 +5,7 @@ import "sync/atomic"
 // completions checks that a Conn calls every done exactly once. One goroutine
 // sends; done comes from anywhere.
 type completions struct {
-	sent      atomic.Uint64 // accepted sends
+	sent      atomic.Uint64 // sends that are under way or accepted
 	done      atomic.Uint64 // first calls
 	failed    atomic.Uint64 // of them with an error
 	duplicate atomic.Uint64 // further calls, and calls for refused sends
@@ -27,7 +27,8 @@ type token struct {
 // order of sending, so the oldest token is free or almost all are taken.
 const maxTries = 4
 
-// arm returns a free token whose call is expected from now on.
+// arm returns a free token whose call is expected from now on: the send counts
+// before it is tried, since its echo may come back before the call returns.
 func (c *completions) arm() *token {
 	for range min(maxTries, len(c.tokens)) {
 		t := c.tokens[c.cursor]
@@ -37,21 +38,21 @@ func (c *completions) arm() *token {
 		}
 		if !t.armed.Load() {
 			t.armed.Store(true)
+			c.sent.Add(1)
 			return t
 		}
 	}
 	t := &token{owner: c}
 	t.call = t.complete
 	t.armed.Store(true)
+	c.sent.Add(1)
 	c.tokens = append(c.tokens, t)
 	return t
 }
 
-// accepted counts the send that t belongs to. It may come after the call.
-func (c *completions) accepted() { c.sent.Add(1) }
-
 // disarm takes back a token whose send was refused.
 func (t *token) disarm() {
+	t.owner.sent.Add(^uint64(0))
 	if !t.armed.CompareAndSwap(true, false) {
 		// The call came although the send was refused: it was counted as a
 		// completion, and is none.

@@ -55,7 +55,6 @@ func (c *connectClient) once(ctx context.Context, h header) (done int64, ok bool
 		f.note(&f.errs.Disconnects, 1, "client %d: association %d: %v", c.id, h.seq, err)
 		return 0, false
 	}
-	c.comp.accepted()
 	msg, err := conn.Receive(ctx, c.in)
 	if err != nil {
 		if ended(err) {

@@ -215,7 +215,6 @@ func (c *echoClient) submit(ctx context.Context, now int64, mayRefuse bool) (boo
 		c.refused = now
 		return false, err
 	}
-	c.comp.accepted()
 	c.refused = 0
 	return true, nil
 }

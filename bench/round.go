@@ -41,7 +41,7 @@ type round struct {
 	closing    atomic.Bool   // associations may end from now on
 
 	peaks    peaks
-	progress func(phase string, elapsed time.Duration, operations uint64)
+	progress func(phase string, done time.Duration, operations uint64)
 }
 
 // peaks are maxima over the samples.
@@ -201,11 +201,14 @@ func (r *round) sample(done <-chan struct{}, name string, start time.Time, d tim
 		r.peaks.client = max(r.peaks.client, client)
 		r.peaks.server = max(r.peaks.server, server)
 		if r.progress != nil {
-			elapsed := time.Since(start)
+			shown, elapsed := name, time.Since(start)
 			if elapsed > d {
-				name, elapsed = "drain", d
+				shown, elapsed = "drain", d
 			}
-			r.progress(name, elapsed, r.operations.Load())
+			if name != "warmup" {
+				elapsed += r.cfg.Warmup
+			}
+			r.progress(shown, elapsed, r.operations.Load())
 		}
 	}
 }

@@ -43,11 +43,8 @@ func Run(ctx context.Context, d Driver, cfg Config) (*record.Result, error) {
 		}
 		if cfg.Progress != nil {
 			per := cfg.Warmup + cfg.Duration
-			r.progress = func(phase string, elapsed time.Duration, operations uint64) {
-				done := time.Duration(i)*per + elapsed
-				if phase != "warmup" {
-					done += cfg.Warmup
-				}
+			r.progress = func(phase string, done time.Duration, operations uint64) {
+				done += time.Duration(i) * per
 				cfg.Progress(Progress{
 					Round: i + 1, Rounds: cfg.Rounds, Phase: phase,
 					Done: done, Total: time.Duration(cfg.Rounds) * per, Operations: operations,

@@ -136,7 +136,6 @@ func (s *server) serve(ctx context.Context, sc *serverConn) {
 			s.ended(err, "send")
 			return
 		}
-		sc.comp.accepted()
 	}
 }
 

@@ -58,7 +58,6 @@ func (c *streamClient) send(ctx context.Context, msg []byte) error {
 		token.disarm()
 		return err
 	}
-	c.comp.accepted()
 	return nil
 }
 

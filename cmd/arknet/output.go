@@ -51,8 +51,11 @@ func (f outputFlags) open() (*fileSink, error) {
 		return nil, nil
 	}
 	name := string(f.Out)
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, usagef("--out: %q is a directory; allowed: a file name", name)
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // what the link points to is replaced, not the link
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, usagef("--out: %q is no regular file (a directory or a device); allowed: a file name", name)
 	}
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
@@ -107,7 +110,7 @@ var rows = []row{
 	{"restored by FEC / 1,000", func(m *record.Metrics) float64 { return m.FECRestored }, 1},
 	{"FEC memory peak, KiB", func(m *record.Metrics) float64 { return float64(m.FECRetainedPeak) / 1024 }, 1},
 	{"CPU, % of one", func(m *record.Metrics) float64 { return m.CPUPercent }, 1},
-	{"CPU, us each", func(m *record.Metrics) float64 { return m.CPUPerRoundTrip }, 2},
+	{"CPU, us per round trip", func(m *record.Metrics) float64 { return m.CPUPerRoundTrip }, 2},
 	{"peak RSS, MiB", func(m *record.Metrics) float64 { return float64(m.PeakRSS) / (1 << 20) }, 1},
 }
 

@@ -90,7 +90,7 @@ func (c *relayCommand) Run(a *app) error {
 	}
 	r, err := relay.Start(cfg)
 	if err != nil {
-		return err
+		return fmt.Errorf("relay from --listen %s to --to %s: %w", c.Listen, c.To, err)
 	}
 	defer r.Close()
 	fmt.Fprintf(a.err, "relay: %s %v -> %s\n", cfg.Network, r.Addr(), cfg.Target)
