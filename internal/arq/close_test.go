@@ -248,6 +248,20 @@ func TestCloseIsRepeated(t *testing.T) {
 	}
 }
 
+// A round trip of minutes, seen after an outage, does not make the close one.
+func TestCloseEndsSoon(t *testing.T) {
+	s := newScript(t, func(c *Config, _ *wire.Params) { c.DeadPeerTimeout, c.KeepAlive = 0, 0 })
+	s.send(1)
+	s.now = s.now.add(10 * time.Minute)
+	s.ack(0, 1)
+	s.c.Abort(s.now, 0, "")
+	s.drain()
+	s.advance(closeTries * closeMaxRetry)
+	if s.c.State() != StateDone {
+		t.Errorf("state %d", s.c.State())
+	}
+}
+
 // The acknowledged CLOSE ends it at once; repeats of the peer's are acknowledged
 // for a while.
 func TestCloseIsAcknowledged(t *testing.T) {

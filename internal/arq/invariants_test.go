@@ -92,7 +92,7 @@ func checkReceived(c *Conn) error {
 		if b != nil {
 			held++
 			bytes += len(b.Data)
-			if q.slot(q.next) == &q.early[i] {
+			if q.slot(q.next) == &q.early[i] && c.state < StateClosing {
 				return fmt.Errorf("symbol %d is held and still counts as missing", q.next)
 			}
 		}

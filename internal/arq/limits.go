@@ -70,9 +70,11 @@ const (
 	amplificationFactor = 3
 
 	// An unanswered CLOSE is sent closeTries times, each time waiting twice as
-	// long: at least 0.6 s, so that a short outage does not swallow them all.
+	// long, up to closeMaxRetry: for 0.6 s at least, so that a short outage does
+	// not swallow them all, and for 10 s at most, whatever the round trip was.
 	closeTries      = 5
 	closeFirstRetry = 20 * time.Millisecond
+	closeMaxRetry   = 2 * time.Second
 
 	// oversleep is how late a wake-up has to be to mean that the whole process
 	// was stopped.

@@ -244,7 +244,8 @@ func (c *Conn) packetSent(now Time, b []byte, p sentPacket) {
 	c.inFlight += len(b)
 	c.lastSent = now
 	if p.carries&carriesClose != 0 {
-		c.closing.retryAt = now.add(max(c.rtt.pto(now), closeFirstRetry) << min(c.closing.tries-1, 4))
+		wait := max(c.rtt.pto(now), closeFirstRetry) << min(c.closing.tries-1, closeTries)
+		c.closing.retryAt = now.add(min(wait, closeMaxRetry))
 	}
 	c.cc.OnSent(now, len(b), c.inFlight)
 	c.spend(len(b))
