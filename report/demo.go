@@ -138,13 +138,30 @@ func (d *Demo) lead() []string {
 	if b == nil || m == nil || b.RoundTripsPerSecond == 0 {
 		return []string{"There is nothing to compare: not enough rounds passed their checks."}
 	}
-	return []string{fmt.Sprintf(
+	tail := "99 of 100 answers came within %s ms instead of %s ms. "
+	if m.RTTP99 >= b.RTTP99 {
+		tail = "But 99 of 100 answers took up to %s ms, no less than without: %s ms. "
+	}
+	lead := []string{fmt.Sprintf(
 		"With %s error correction the same programs got %s answers per second, %s with error correction %s (%s). "+
-			"99 of 100 answers came within %s ms instead of %s ms. "+
-			"For that it put %s %% more bytes on the wire than the messages have; %s: %s %%.",
+			tail+
+			"It put %s %% more bytes on the wire than the messages have; %s: %s %%.",
 		v.Name, number(m.RoundTripsPerSecond, 0), times(m.RoundTripsPerSecond/b.RoundTripsPerSecond), base.Name, number(b.RoundTripsPerSecond, 0),
 		number(m.RTTP99/1000, 0), number(b.RTTP99/1000, 0),
 		number(m.WireOverheadPercent, 0), base.Name, number(b.WireOverheadPercent, 0))}
+	if noise := d.noise(); noise != "" {
+		lead = append(lead, noise)
+	}
+	return lead
+}
+
+// noise warns of a machine that did other things meanwhile, or is empty.
+func (d *Demo) noise() string {
+	spread := d.spread()
+	if spread <= 0.2 {
+		return ""
+	}
+	return fmt.Sprintf("The rounds of one policy differ by up to %s %%: this machine did other things meanwhile. Run it again when it is idle.", number(spread*100, 0))
 }
 
 func (d *Demo) warning() string {
@@ -211,9 +228,6 @@ func (d *Demo) throughput() Section {
 		Text:  []string{"How many messages came back per second, all clients together. Higher is better."},
 		Chart: chart,
 		Table: t,
-	}
-	if spread := d.spread(); spread > 0.2 {
-		s.Text = append(s.Text, fmt.Sprintf("The rounds of one policy differ by up to %s %%: this machine did other things meanwhile. Run it again when it is idle.", number(spread*100, 0)))
 	}
 	if limit := d.pathLimit(); limit > 0 {
 		chart.Limit, chart.LimitName = limit, "no loss: "+number(limit, 0)
