@@ -330,7 +330,7 @@ func TestLimitsWithoutAQueue(t *testing.T) {
 		{"500 Mbit/s, 1 ms, queue of 1 ms", link(500, 500*us, 62_500), 450, 4, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			heavy(t, tt.forward.Rate > 50_000_000)
+			heavy(t, tt.forward.Rate > 50_000_000 || tt.forward.Loss > 0)
 			b := newBottleneck(t, tt.forward, netem.Config{Delay: tt.forward.Delay}, 1)
 			f := b.bulk(nil)
 			measure := 4 * time.Second
@@ -515,6 +515,9 @@ func TestAckFrequency(t *testing.T) {
 		mbit   int64
 		lo, hi float64 // acks per second
 	}{{20, 400, 900}, {100, 600, 1000}} {
+		if raceEnabled && tt.mbit > 50 {
+			continue // heavy
+		}
 		forward := netem.Config{Rate: tt.mbit * 1_000_000, Delay: 10 * ms, QueueBytes: int(tt.mbit) * 2500}
 		b := newBottleneck(t, forward, netem.Config{Delay: 10 * ms}, 1)
 		f := b.bulk(nil)

@@ -16,7 +16,7 @@ import (
 
 var (
 	scheduleSeed  = flag.Uint64("arq.seed", 0, "run this one random schedule")
-	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run; a sixth of them under the race detector")
+	scheduleCount = flag.Uint64("arq.seeds", 400, "how many random schedules to run; an eighth of them under the race detector")
 )
 
 // TestRandomSchedules draws paths, configurations and applications from seeds:
@@ -30,7 +30,7 @@ func TestRandomSchedules(t *testing.T) {
 	}
 	count := *scheduleCount
 	if raceEnabled {
-		count /= 6
+		count /= 8
 	}
 	for seed := range count {
 		runSchedule(t, seed+1)

@@ -68,7 +68,7 @@ func TestEchoShape(t *testing.T) {
 		{"jitter 0.5 ms 4096 B window 64", jittery(500 * us), 4096, 64, 1, 500, 11500, 23 * ms, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			heavy(t, tt.payload*tt.window > 64<<10)
+			heavy(t, tt.payload*tt.window >= 64<<10)
 			t.Parallel()
 			r := runEcho(t, echoLoad{
 				net: tt.net, payload: tt.payload, window: tt.window,
