@@ -232,3 +232,11 @@ func (p *fastPath) endWait(passedOnly bool) {
 	p.until = time.Time{}
 	_ = p.conn.SetWriteDeadline(time.Time{})
 }
+
+// addSome spares the atomic operation where there is nothing to add, which is
+// the rule for the rarer counters.
+func addSome(c *atomic.Uint64, n int) {
+	if n != 0 {
+		c.Add(uint64(n))
+	}
+}

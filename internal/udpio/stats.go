@@ -121,11 +121,3 @@ func (c *counters) snapshot() Stats {
 	}
 	return s
 }
-
-// addSome spares the atomic operation where there is nothing to add, which is
-// the rule for the rarer counters.
-func addSome(c *atomic.Uint64, n int) {
-	if n != 0 {
-		c.Add(uint64(n))
-	}
-}
