@@ -242,7 +242,14 @@ func (c *Conn) Close() error {
 	}
 	c.turn(c.ep.now())
 	c.wakeAll()
-	<-c.failed
+	// The protocol core ends the flush after Linger; a machine that stands still
+	// shall not keep the caller longer.
+	patience := time.NewTimer(max(c.ep.cfg.Limits.Linger, 0) + closePatience)
+	defer patience.Stop()
+	select {
+	case <-c.failed:
+	case <-patience.C:
+	}
 	c.mu.Lock()
 	messages, bytes := c.core.Unacknowledged()
 	err := c.core.Err()
@@ -252,18 +259,25 @@ func (c *Conn) Close() error {
 			ended = err
 		}
 		cause := publicError(ended)
-		if errors.Is(ended, arq.ErrLinger) {
+		if ended == nil || errors.Is(ended, arq.ErrLinger) {
 			cause = os.ErrDeadlineExceeded
 		}
 		return c.opError("close", &arknet.UnacknowledgedError{Messages: messages, Bytes: bytes, Cause: cause})
 	}
 	if ended == nil {
 		// The peer should know of the end before the process may exit.
-		<-c.gone
+		select {
+		case <-c.gone:
+		case <-patience.C:
+		}
 	}
 	c.release()
 	return nil
 }
+
+// closePatience is how long beyond Linger Close waits for the end itself to be
+// acknowledged.
+const closePatience = time.Second
 
 // CloseWithError ends the session at once: what is not acknowledged is given
 // up, and the peer's calls return an *arknet.CloseError with the code (0 to
