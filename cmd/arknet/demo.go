@@ -52,6 +52,7 @@ type demoVariant struct {
 	result *record.Result
 	wire   report.Wire
 	line   *report.Timeline
+	lost   error // why there is no line
 }
 
 func demoVariants() []*demoVariant {
@@ -201,7 +202,8 @@ func (v *demoVariant) record(a *app, cfg bench.Config) error {
 	}
 	round := &r.Rounds[0]
 	if !round.OK {
-		return &failure{fmt.Sprintf("%s, recording failed: %s (%v)", v.name, firstLine(round.Failure), round.Errors)}
+		v.lost = &failure{fmt.Sprintf("recording failed: %s (%v)", firstLine(round.Failure), round.Errors)}
+		return nil
 	}
 	v.line = rec.timeline(v.name, round.Start, cfg.Duration)
 	return nil
@@ -254,7 +256,7 @@ type demoVariantJSON struct {
 // write writes the result to stdout.
 func (c *demoCommand) write(w io.Writer, r *report.Demo, d *demo, page string) error {
 	if c.JSON {
-		out := demoJSON{Schema: demoSchema, Page: page, OK: r.OK()}
+		out := demoJSON{Schema: demoSchema, Page: page, OK: d.verdict() == nil}
 		for _, v := range r.Variants {
 			out.Variants = append(out.Variants, demoVariantJSON{v.Name, v.Command, v.Result, v.Wire, v.Line})
 		}
@@ -280,8 +282,10 @@ func (c *demoCommand) write(w io.Writer, r *report.Demo, d *demo, page string) e
 func (d *demo) verdict() error {
 	var all []error
 	for _, v := range d.variants {
-		if err := verdict(v.result); err != nil {
-			all = append(all, fmt.Errorf("%s: %w", v.name, err))
+		for _, err := range []error{verdict(v.result), v.lost} {
+			if err != nil {
+				all = append(all, fmt.Errorf("%s: %w", v.name, err))
+			}
 		}
 	}
 	return errors.Join(all...)

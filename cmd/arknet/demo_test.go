@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/openarkstudio/arknet-go/bench/record"
 	"github.com/openarkstudio/arknet-go/report"
 	"github.com/openarkstudio/arknet-go/rudp"
 )
@@ -134,6 +135,30 @@ func TestDemoPlan(t *testing.T) {
 	}
 	if d.variants[demoMain].name != "adaptive" || d.variants[0].name != "off" {
 		t.Error("the page would compare something else")
+	}
+}
+
+// TestDemoVerdict: a failed round and a failed recording fail the demo, and the
+// line says whose they are.
+func TestDemoVerdict(t *testing.T) {
+	good := func() *demo {
+		d := (&demoCommand{Seconds: 1.5, Seed: 42}).plan(&app{})
+		for _, v := range d.variants {
+			v.result = &record.Result{Rounds: []record.Round{{Round: 1, OK: true}}}
+		}
+		return d
+	}
+	if err := good().verdict(); err != nil {
+		t.Errorf("good rounds: %v", err)
+	}
+	d := good()
+	d.variants[1].result.Rounds[0] = record.Round{Round: 1, Failure: "a byte differs", Errors: record.Errors{Content: 1}}
+	d.variants[3].lost = &failure{"recording failed: no echo"}
+	err := d.verdict()
+	for _, want := range []string{"fixed: round 1 failed: a byte differs (content 1)", "fast: recording failed: no echo"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want one with %q", err, want)
+		}
 	}
 }
 
