@@ -23,6 +23,7 @@ func checkCoding(c *Conn) error {
 		}
 	}
 	r := &c.repairs
+	most := (int64(max(repairEvery, r.groupCount)) + 1) * (int64(st.MaxRatio)/1000 + 1) * missRateOne
 	switch {
 	case st.RetainedBytes > st.RetainedPeakBytes:
 		return fmt.Errorf("%d bytes retained, the peak is %d", st.RetainedBytes, st.RetainedPeakBytes)
@@ -32,10 +33,8 @@ func checkCoding(c *Conn) error {
 		return fmt.Errorf("%d bytes retained and %d reserved in state %d", st.RetainedBytes, c.restorer.reserved, c.state)
 	case len(c.restorer.restored.r) > maxReceivedRanges:
 		return fmt.Errorf("%d ranges of restored symbols", len(c.restorer.restored.r))
-	case r.debt > (repairEvery+1)*missRateOne || r.debt < -2*missRateOne || r.owed < 0:
+	case r.debt > most || r.debt < -2*missRateOne || r.owed < 0:
 		return fmt.Errorf("debt %d, %d repairs owed", r.debt, r.owed)
-	case len(r.live) > c.sent.len()+16:
-		return fmt.Errorf("%d repairs are on their way, %d packets are watched", len(r.live), c.sent.len())
 	}
 	return nil
 }

@@ -74,6 +74,7 @@ func TestCodingShape(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			heavy(t, tt.payload*tt.window > 16<<10 || tt.fec.SmallBursts && tt.window > 1)
 			r := runEcho(t, echoLoad{
 				net: tt.net, payload: tt.payload, window: tt.window,
 				warm: time.Second, measure: tt.measure * ms, clients: tt.clients,
@@ -192,6 +193,9 @@ func TestRepairsFadeOutOnAFullLink(t *testing.T) {
 		{"fixed", sliding(FECFixed), 15, 0.85},
 		{"block", block(FECFixed), 15, 0.85},
 	} {
+		if raceEnabled && tt.fec.Policy != FECAdaptive {
+			continue // heavy
+		}
 		o := run(tt.fec, 0)
 		if o.drop > 1 {
 			t.Errorf("%s: %.2f %% are dropped", tt.name, o.drop)
