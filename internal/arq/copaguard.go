@@ -42,6 +42,7 @@ const (
 	guardGain    = 16               // windows over which the base averages
 	guardCap     = 85               // percent of what gets through, during a test
 	guardCut     = 95               // the same, once it is known to be the limit
+	guardChance  = 70               // percent of the spread that a finding about bursts exceeds
 	guardGrowth  = 64               // gentle growth: window/64 and a packet per round trip
 
 	// A finding stands for guardMemory at first and up to guardLongest when it
@@ -87,7 +88,7 @@ func (c *Copa) guardJudge(now Time, s AckSample) {
 	switch {
 	case packets == 0:
 	case g.phase == guardTesting:
-		c.guardVerdict(now, s, share)
+		c.guardVerdict(now, s, share, packets)
 	case now >= g.retry && share > g.base+max(guardShare, guardSpread(g.base, packets)):
 		c.guardStart(now, share, waited)
 	default:
@@ -113,10 +114,16 @@ func guardSpread(share, packets int64) int64 {
 }
 
 // guardVerdict ends a test: were the losses ours?
-func (c *Copa) guardVerdict(now Time, s AckSample, share int64) {
+func (c *Copa) guardVerdict(now Time, s AckSample, share, packets int64) {
 	g := &c.guard
 	ours := max(share-g.base, 0)*2 < g.before-g.base
 	capped := g.cap > 0
+	if !capped && g.before-share < guardSpread((share+g.before)/2, packets)*guardChance/100 {
+		// A window that stood out by chance gave rise to the test, and the next
+		// one does not: that says nothing, and a wrong finding costs a flow that is
+		// not held back a part of its rate.
+		ours = false
+	}
 	g.end(now)
 	g.base = min(share, guardMost)
 	switch {
