@@ -253,7 +253,8 @@ func (c *Conn) endBurst() {
 		r.first, r.span, r.index = r.group, r.groupCount, 0
 		r.groupCount = 0
 		r.stats.MaxGroupParity = max(r.stats.MaxGroupParity, n)
-	} else if c.cfg.FEC.SmallBursts && c.send.unknownCount <= smallBurst {
+	} else if c.cfg.FEC.SmallBursts && c.send.unknownCount <= smallBurst && c.send.unsent == c.send.next {
+		// With more data waiting it is the window that is small, not the burst.
 		n = max(n, 1-r.paid)
 	}
 	c.pay(n)

@@ -63,7 +63,7 @@ func TestCodingShape(t *testing.T) {
 		{"loss 0", lossy(0), 1024, 16, 2, 1500, balanced, 2800, 45 * ms, 20},
 		{"loss 1", lossy(0.01), 1024, 16, 2, 1500, balanced, 2800, 50 * ms, 23},
 		{"loss 10", lossy(0.10), 1024, 16, 2, 1500, balanced, 2900, 46 * ms, 55},
-		{"loss 20", lossy(0.20), 1024, 16, 2, 1500, balanced, 2750, 46 * ms, 100},
+		{"loss 20", lossy(0.20), 1024, 16, 2, 1500, balanced, 2900, 42 * ms, 99},
 		{"coded retransmission", random, 1024, 16, 4, 3000, coded, 1550, 78 * ms, 21},
 		{"fixed", random, 1024, 16, 2, 1500, sliding(FECFixed), 2800, 46 * ms, 33},
 		{"block", random, 1024, 16, 4, 1000, block(FECFixed), 2550, 60 * ms, 34},

@@ -131,6 +131,26 @@ func TestWindowOfARepair(t *testing.T) {
 	}
 }
 
+// Profile fast repairs each burst of a nearly idle session, however good the
+// path is; but not where the window is what is small.
+func TestSmallBurstsGetARepair(t *testing.T) {
+	s := newCoding(t, fast, nil)
+	s.c.loss.missRate.rate, s.c.repairs.unknown = 0, 256
+	for id := range 4 {
+		s.send(1)
+		s.advance(repairQuiet)
+		s.want(fmt.Sprint("data ", id), fmt.Sprintf("repair 0-%d", id))
+	}
+	s.send(1)
+	s.advance(repairQuiet)
+	s.want("data 4") // five symbols are unknown
+	s.deliver(s.ackDatagram(5, 1, uint64(s.c.sent.next)-1))
+	s.c.cc = &NewReno{window: 3 * packetSize}
+	s.send(4)
+	s.advance(repairQuiet)
+	s.want("data 5", "data 6", "data 7") // the fourth waits for the window
+}
+
 // What leaves as a repair restores what it says it does.
 func TestRepairsRestore(t *testing.T) {
 	for _, scheme := range []FECScheme{FECSliding, FECBlock} {
